@@ -3,7 +3,7 @@
 //
 // A workgroup makes a quad of columns of one row: its 128 threads stride over k, sixteen bytes of b a thread and step
 // where modes allow, with all loads of a step independent. The partial sums meet in shared memory, in a fixed order. A
-// thread's chains have 64 terms, then pairs (pairs.glsl); the sums over the threads are chains of 4 and 32.
+// thread's chains have 64 terms, then pairs (pairs.glsl); the sums over the threads are chains of 4, 8 and 4.
 #include "interface.glsl"
 #include "pairs.glsl"
 layout(local_size_x = 128) in;
@@ -35,6 +35,27 @@ void add8(uint k) {
     }
 }
 
+#ifdef BLOCKS
+#include "blocks/q4_k_part.glsl"
+// A part of a block of Q4_K.
+void add_part(uint part) {
+    vec4 x[8], low[4], high[4];
+    uint k = at_a + q4_k_first(part);
+    [[unroll]] for (uint q = 0u; q < 8u; q++) x[q] = rounded_a(load4_a((k + 4u * q + (q & 4u) * 4u) >> 2u));
+    [[unroll]] for (uint j = 0u; j < 4u; j++) {
+        q4_k_part((at_b[j] >> 8u) + (part >> 3u), part & 7u, low, high);
+        [[unroll]] for (uint q = 0u; q < 4u; q++) {
+            acc[j] = fma(x[q], rounded_b(low[q]), acc[j]);
+            acc[j] = fma(x[q + 4u], rounded_b(high[q]), acc[j]);
+        }
+    }
+}
+bool has_parts() { return T_b == SCHEME_Q4_K; }
+#else
+bool has_parts() { return false; }
+void add_part(uint part) {}
+#endif
+
 // One k of the four columns.
 void add1(uint k, uint b_row) {
     float x = rounded_a(load_a(at_a + k));
@@ -50,7 +71,8 @@ void add_terms(uint K, uint t) {
         bool wide = (T_b == 1u || T_b == 2u) && ((K | at_b[0] | arg_b_col()) & 7u) == 0u;
         for (uint first = 0u; first < K; first += CHAIN * 4u * THREADS) {
             uint end = min(first + CHAIN * 4u * THREADS, K);
-            if (wide) for (uint k = first + 8u * t; k < end; k += 8u * THREADS) add8(k);
+            if (has_parts()) for (uint k = first + 32u * t; k < end; k += 32u * THREADS) add_part(k >> 5u);
+            else if (wide) for (uint k = first + 8u * t; k < end; k += 8u * THREADS) add8(k);
             else for (uint k = first + 4u * t; k < end; k += 4u * THREADS) add4(k);
             if (end < K) carry();
         }
@@ -89,9 +111,14 @@ void main() {
     barrier();
     partial[t] = sum;
     barrier();
+    sum = 0.0;
+    if (t < 16u) [[unroll]] for (uint i = 0u; i < 8u; i++) sum += partial[t * 8u + i];
+    barrier();
+    if (t < 16u) partial[t] = sum;
+    barrier();
     if (t > 0u) return;
     vec4 v = vec4(0.0);
-    [[unroll]] for (uint j = 0u; j < 4u; j++) for (uint i = 0u; i < GROUP; i++) v[j] += partial[j * GROUP + i];
+    [[unroll]] for (uint j = 0u; j < 4u; j++) [[unroll]] for (uint i = 0u; i < 4u; i++) v[j] += partial[j * 4u + i];
     v = hole_epilogue(v);
     uint at = row * N + col;
     if (VEC_Y != 0u) store4_y(at >> 2u, v);

@@ -16,4 +16,18 @@ vec4 load4_b(uint i4) { return code_quad(4u * i4); }
 void block_run(uint i, out vec4 v[8]) {
     [[unroll]] for (uint q = 0u; q < 8u; q++) v[q] = code_quad(i + 4u * q);
 }
+// Whether sixteen neighbours from a multiple of sixteen on have one scale, and are two words or four.
+bool has_code_runs() {
+    bool along = CODE_INNER == 1u && CODE_BLOCK % 16u == 0u && CODE_EXTENT % 16u == 0u;
+    uint log = kind_log(CODE_KIND);
+    return (along || CODE_ALONG == 0u && CODE_INNER % 16u == 0u) && (log == 2u || log == 3u);
+}
+void code_run(uint i, out vec4 v[4]) {
+    bool nibbles = kind_log(CODE_KIND) == 3u;
+    uvec4 words = nibbles ? loadu2_b(i >> 4u).xxyy : loadu4_b(i >> 4u);
+    uint j = scale_place(i);
+    float scale = scale_at(j);
+    int zero = zero_at(j);
+    [[unroll]] for (uint e = 0u; e < 16u; e++) v[e >> 2u][e & 3u] = scaled(code_in(CODE_KIND, words[e >> 2u], e), scale, zero);
+}
 #endif

@@ -4,7 +4,7 @@
 // A workgroup makes MM rows of NQ quads of columns: its 128 threads stride over k, sixteen bytes of b a thread
 // and step if A_MODE and B_MODE are 1, one element otherwise, with all loads of a step independent. The partial sums meet in shared memory,
 // in an order fixed by the shape. A thread's chains have 64 terms, then pairs (pairs.glsl); the sums over the threads,
-// which follow, are chains of OUT and GROUP, 36 together at most.
+// which follow, are chains of OUT, of 8 where there are more than 8, and of what is left.
 #include "product_interface.glsl"
 #include "matrix_slots.glsl"
 #include "pairs.glsl"
@@ -76,6 +76,8 @@ void add8(uint k) {
     add(ga, gb);
 }
 
+#include "dot_runs.glsl"
+
 vec4 hole_epilogue(vec4 v, uint batch, uint row, uint col) { return v; }
 
 void main() {
@@ -94,10 +96,12 @@ void main() {
     [[unroll]] for (uint o = 0u; o < OUT; o++) acc[o] = NO_TERM;
     if (A_MODE == 1u && B_MODE == 1u) {
         bool wide = (T_b == 1u || T_b == 2u) && ((K | b_at | b_col) & 7u) == 0u;
-        uint chain = CHAIN4 * 4u * THREADS;
+        uint chain = CHAIN4 * 4u * THREADS, run = at_once();
+        if (run > 0u && ((K | b_at | b_col) & run - 1u) != 0u) run = 0u;
         for (uint k1 = 0u; k1 < K; k1 += chain) {
             uint end = min(k1 + chain, K);
-            if (wide) for (uint k = k1 + 8u * t; k < end; k += 8u * THREADS) add8(k);
+            if (run > 0u) for (uint k = k1 + run * t; k < end; k += run * THREADS) add_run(k);
+            else if (wide) for (uint k = k1 + 8u * t; k < end; k += 8u * THREADS) add8(k);
             else for (uint k = k1 + 4u * t; k < end; k += 4u * THREADS) add4(k);
             if (end < K) carry();
         }
@@ -115,11 +119,20 @@ void main() {
     barrier();
     partial[t] = sum;
     barrier();
+    // What is left of an output: of many threads in two turns, so that one does not add up all.
+    const uint TURN = GROUP > 8u ? 8u : 1u, LEFT = GROUP / TURN;
+    if (TURN > 1u) {
+        sum = 0.0;
+        if (t < OUT * LEFT) [[unroll]] for (uint i = 0u; i < TURN; i++) sum += partial[t * TURN + i];
+        barrier();
+        if (t < OUT * LEFT) partial[t] = sum;
+        barrier();
+    }
     row += t / NQ;
     col += t % NQ * 4u;
     if (t >= MM * NQ || row >= M || col >= N) return;
     vec4 v = vec4(0.0);
-    [[unroll]] for (uint j = 0u; j < 4u; j++) for (uint i = 0u; i < GROUP; i++) v[j] += partial[(t * 4u + j) * GROUP + i];
+    [[unroll]] for (uint j = 0u; j < 4u; j++) for (uint i = 0u; i < LEFT; i++) v[j] += partial[(t * 4u + j) * LEFT + i];
     slot_columns = N;
     place_slots(outer, inner);
     v = hole_epilogue(v, batch, row, col);

@@ -49,14 +49,14 @@ vec4 iq4_values(uvec4 q) { return vec4(iq4_value(q.x), iq4_value(q.y), iq4_value
 
 // d · sc and dmin · mn of a block that begins with d, dmin and twelve bytes of scales and minima, 6 bits each, one of each for 32 elements.
 Shared k_shared(uint at, uint r) {
-    uint sub = r >> 5u, b = at + 4u, low = byte_at(b + (sub & 3u)), middle = byte_at(b + 4u + (sub & 3u));
-    uint sc = low & 63u, mn = middle & 63u;
+    uint sub = r >> 5u, word = at >> 2u, shift = 8u * (sub & 3u);
+    uint low = block_word(word + 1u) >> shift, middle = block_word(word + 2u) >> shift, sc = low & 63u, mn = middle & 63u;
     if (sub >= 4u) {
-        uint last = byte_at(b + 4u + sub);
-        sc = last & 15u | low >> 6u << 4u;
-        mn = last >> 4u | middle >> 6u << 4u;
+        uint last = block_word(word + 3u) >> shift;
+        sc = last & 15u | (low & 0xc0u) >> 2u;
+        mn = last >> 4u & 15u | (middle & 0xc0u) >> 2u;
     }
-    precise vec2 scales = halves_of(block_word(at >> 2u)) * vec2(sc, mn);
+    precise vec2 scales = halves_of(block_word(word)) * vec2(sc, mn);
     return Shared(scales.x, scales.y, 0u);
 }
 

@@ -16,6 +16,20 @@ pub fn random(seed: u64, n: usize, low: f32, high: f32) -> Vec<f32> {
     std::iter::repeat_with(next).take(n).collect()
 }
 
+/// `n` bytes from a seed, all values alike: xorshift.
+pub fn bytes(seed: u64, n: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut all = Vec::with_capacity(n + 8);
+    while all.len() < n {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        all.extend_from_slice(&state.wrapping_mul(0x2545_f491_4f6c_dd1d).to_le_bytes());
+    }
+    all.truncate(n);
+    all
+}
+
 /// A row times a matrix of `n` columns.
 pub fn row_times(row: &[f64], matrix: &[f32], n: usize) -> Vec<f64> {
     sums(row, matrix, n, f64::from)

@@ -7,15 +7,18 @@
 mod chain;
 mod choices;
 mod clock;
+mod codes;
 mod convolutions;
 mod cpu_driver;
 mod data;
 mod encoder;
+mod experts;
 mod forward;
 mod ordered;
 mod pin;
 mod pools;
 mod products;
+mod recurrences;
 mod reference;
 mod report;
 mod resnet;
@@ -180,12 +183,15 @@ fn run(args: &Args) -> Outcome<bool> {
     report.finish()
 }
 
-/// The cases that are one graph each: S1 and F8, in full size or small.
+/// The cases that are one graph each: S1, F8, P6 and P8, in full size or small.
 fn of_kernels(full: bool) -> Outcome<Vec<Case>> {
     let mut cases = products::cases(full);
     cases.extend(streams::cases(full));
     cases.extend(chain::cases(full));
     cases.extend(shapes::cases(full)?);
+    cases.extend(codes::cases(full));
+    cases.extend(experts::cases(full));
+    cases.extend(recurrences::cases(full));
     Ok(cases)
 }
 

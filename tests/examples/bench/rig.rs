@@ -119,7 +119,15 @@ impl Rig {
 
     /// Compiles, runs, checks and times a case by the device's clock.
     pub fn measure(&self, spec: &Spec<'_>) -> Outcome<Row> {
+        self.measure_stored(spec, &[])
+    }
+
+    /// The same with the bytes of params that are no floats.
+    pub fn measure_stored(&self, spec: &Spec<'_>, stored: &[(&str, &[u8])]) -> Outcome<Row> {
         let (exe, mut session) = self.load(&spec.graph, spec.fused, &spec.fill)?;
+        for (name, bytes) in stored {
+            exe.set_param_bytes(name, bytes)?;
+        }
         let checked = (spec.check)(&session.run(&[])?)?;
         let times = clock::device(&mut session, &[], self.gpu_pace())?;
         Ok(Row {
