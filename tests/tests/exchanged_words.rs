@@ -142,6 +142,7 @@ const VALUES: &[Uncompared] = &[
         why: "the window by phases",
     },
     Uncompared { kernels: "pool", words: &["kernel", "step", "dilation", "begin", "end"], why: "the window" },
+    Uncompared { kernels: "borders", words: &["before"], why: "what stands before an axis" },
     Uncompared { kernels: "kv_append", words: &["pos"], why: "where rows are written" },
     Uncompared {
         kernels: "scatter_places",

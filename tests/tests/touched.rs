@@ -27,7 +27,7 @@ mod on_device {
 
     /// Kernels whose rules are of what they may touch: indices, lengths and windows choose from it, and windows that
     /// step over elements.
-    const CHOOSE: [&str; 33] = [
+    const CHOOSE: [&str; 36] = [
         "attention",
         "attention_extended",
         "attention_lanes",
@@ -53,8 +53,11 @@ mod on_device {
         "pool",
         "pool_int",
         "recurrent_layer",
+        "resample_floats",
+        "resample_words",
         "rotary",
         "scatter_floats",
+        "scatter_listed_floats",
         "scatter_partial_floats",
         "scatter_partial_words",
         "scatter_sorted_floats",

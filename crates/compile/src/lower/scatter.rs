@@ -2,13 +2,14 @@
 
 use crate::cx::{LowerCx, LowerResult};
 use crate::rows::rounding;
+use crate::select::scatter::Group;
 use crate::step::StepBuilder;
 use crate::unplaced::PlacedView;
 use pumice_ir::NodeId;
 use pumice_ir::ops::scatter::ScatterReduction;
 use pumice_ir::shape::product;
 use pumice_plan::kernel::{ArgValue, CallBuilder};
-use pumice_plan::kernels::scatter::{ScatterFloats, ScatterWords, mode};
+use pumice_plan::kernels::scatter::{ScatterFloats, ScatterListedFloats, ScatterWords, mode};
 use pumice_types::{DType, DimExpr};
 
 /// Operands of a scatter, dense, and its result.
@@ -52,6 +53,9 @@ impl Scatter {
         cx.fits_u32(&elements, "the result")?;
         cx.fits_u32(&indices, "the index tensor")?;
         cx.fits_u32(&product(&self.updates.view.shape), "the updates")?;
+        if let Some(group) = self.group(cx, indexed) {
+            return self.listed(cx, id, indexed, group);
+        }
         let number = cx.status_number();
         let mut step = StepBuilder::new();
         let call = ScatterFloats {
@@ -78,6 +82,45 @@ impl Scatter {
         };
         let call = self.of_dtype(call.into_call());
         step.dispatch_node(cx, id, call, &elements.max_with(&indices).ceil_div(&DimExpr::constant(256)))
+    }
+
+    /// What groups make that list the updates of their places; none where every element looks for itself.
+    fn group(&self, cx: &LowerCx<'_>, indexed: &Indexed) -> Option<Group> {
+        if indexed.elements || !self.adds_floats() {
+            return None;
+        }
+        let upper = |d: &DimExpr| d.upper(cx.graph.symbols());
+        let (places, inner) = (upper(&product(&indexed.dims)), upper(&indexed.inner));
+        cx.selection.scatter.group(places, inner, upper(&indexed.count), cx.target)
+    }
+
+    /// The step whose groups list.
+    fn listed(&self, cx: &mut LowerCx<'_>, id: NodeId, indexed: &Indexed, group: Group) -> LowerResult {
+        let number = cx.status_number();
+        let mut step = StepBuilder::new();
+        let call = ScatterListedFloats {
+            variant: ScatterListedFloats::plain,
+            mode: mode_of(self.reduction),
+            wide: u32::from(self.idx.view.dtype.arena_bytes() == 8),
+            rows: group.rows,
+            columns: group.columns,
+            n: cx.arg(&product(&self.y.view.shape)),
+            count: cx.arg(&indexed.count),
+            inner: cx.arg(&indexed.inner),
+            parts: ArgValue::U32(indexed.parts),
+            dims: cx.args(&indexed.dims)?,
+            op: ArgValue::U32(number),
+            data: step.read(0, &self.data),
+            idx: step.read(1, &self.idx),
+            updates: step.read(2, &self.updates),
+            y: step.write(&self.y),
+            status: step.status(cx, number),
+            slots: Vec::new(),
+            holes: rounding(self.data.view.dtype, "epilogue")?,
+        };
+        let rows = product(&indexed.dims).ceil_div(&DimExpr::from(u64::from(group.rows)));
+        let columns = indexed.inner.ceil_div(&DimExpr::from(u64::from(group.columns)));
+        step.dispatch_node(cx, id, call.into_call(), &(rows * columns))
     }
 
     fn of_dtype(&self, call: CallBuilder) -> CallBuilder {

@@ -18,6 +18,7 @@ pub mod lanes;
 pub mod matmul;
 mod read;
 pub mod reduce;
+pub mod scatter;
 pub mod softmax;
 pub mod split_attention;
 
@@ -52,6 +53,7 @@ pub const FAMILIES: &[&FamilyDecl] = &[
     lanes::ROWS,
     softmax::ROWS,
     columns::SOFTMAX,
+    scatter::ROWS,
     elementwise::FLAT,
     elementwise::STRIDED,
     elementwise::CROSSED,
@@ -81,6 +83,8 @@ pub struct Selection {
     pub softmax_rows: softmax::Rules,
     /// Softmax over columns.
     pub softmax_columns: columns::SoftmaxRules,
+    /// Rows that go where indices say.
+    pub scatter: scatter::Rules,
     /// Elementwise steps.
     pub elementwise: elementwise::Rules,
 }
@@ -138,6 +142,7 @@ impl Selection {
             rows: lanes::RowRules(read(lanes::ROWS)?),
             softmax_rows: softmax::Rules(read(softmax::ROWS)?),
             softmax_columns: columns::SoftmaxRules(columns::Narrower(read(columns::SOFTMAX)?)),
+            scatter: scatter::Rules(read(scatter::ROWS)?),
             elementwise: elementwise::Rules {
                 flat: read(elementwise::FLAT)?,
                 strided: read(elementwise::STRIDED)?,

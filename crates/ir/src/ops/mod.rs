@@ -170,7 +170,7 @@ macro_rules! for_each_op {
                 scatter_partials ScatterPartials "scatter_partials" lowered;
                 scatter_sorted ScatterSorted "scatter_sorted" lowered;
                 range Range "range" lowered boxed;
-                pad Pad "pad" composite boxed;
+                pad Pad "pad" lowered boxed;
                 tensor_scatter TensorScatter "tensor_scatter" lowered;
             }
             // 3.3 Reductions
@@ -205,6 +205,7 @@ macro_rules! for_each_op {
                 average_pool AveragePool "average_pool" lowered boxed;
                 sum_pool SumPool "sum_pool" lowered boxed;
                 prod_pool ProdPool "prod_pool" lowered boxed;
+                resample Resample "resample" lowered;
             }
             // 3.6 Normalisation
             norm {

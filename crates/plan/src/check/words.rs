@@ -80,6 +80,7 @@ const VALUE_ARGS: &[&str] = &[
     "stream",
     "groups",
     "groups_kept",
+    "before",
 ];
 
 /// Constants that choose what is computed of the same bytes.

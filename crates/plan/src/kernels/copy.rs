@@ -9,6 +9,19 @@ pub const TILE: u64 = 32;
 /// Elements of a group of `fill`.
 pub const FILLED: u64 = 256;
 
+/// Lines of which a thread of `borders` has a column.
+pub const LINES: u64 = 4;
+
+/// `mode` of [`Borders`]: which element stands outside of an axis.
+pub mod border {
+    /// The one as far inside of the border, which is not repeated.
+    pub const REFLECT: u32 = 0;
+    /// That of the border.
+    pub const EDGE: u32 = 1;
+    /// The axis as a ring.
+    pub const WRAP: u32 = 2;
+}
+
 /// `kind` of [`Fill`]: what is counted.
 pub mod filled {
     /// 32-bit integers.
@@ -20,8 +33,14 @@ pub mod filled {
 }
 
 /// The declarations of this family.
-pub const DECLS: &[KernelDecl] =
-    &[Dequantize::DECL, DequantizeLinear::DECL, Transpose::DECL, Fill::DECL, StatusBegin::DECL];
+pub const DECLS: &[KernelDecl] = &[
+    Dequantize::DECL,
+    DequantizeLinear::DECL,
+    Transpose::DECL,
+    Borders::DECL,
+    Fill::DECL,
+    StatusBegin::DECL,
+];
 
 kernel! {
     /// y[b, c, r] = x[b, r, c] for 32-bit words, through a 32 x 32 tile.
@@ -36,6 +55,21 @@ kernel! {
     specs {}
     trip_count |_| 0;
     roles |_| tile(TILE, TILE);
+    variants { plain: zero }
+}
+
+kernel! {
+    /// y[o, i, q, j, c] = x[o, s(i - before[0]), q, s(j - before[1]), c] for 32-bit words; x is [outer, axis[0], mid,
+    /// axis[1], inner], of y the axes are `made`. `mode` is of [`border`]: s(v) for v outside of its axis is the
+    /// element reflected once, that of the border, or that of a ring. 64-bit elements are two words of `inner`.
+    pub struct Borders = "borders" in "copy/borders.comp";
+    grid "ceil(ceil(outer * made[0] * mid / 4) * made[1] * inner / 256) groups of 256 threads, folded";
+    args { outer: u32, axis[2]: u32, mid: u32, inner: u32, made[2]: u32, before[2]: u32 }
+    operands { x: read, y: write }
+    slots 0;
+    holes {}
+    specs { mode = 0: 0 }
+    trip_count |_| each(4, 1);
     variants { plain: zero }
 }
 

@@ -63,6 +63,9 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("f16_w32", Fingerprint::hex("6c671796ba329ed309556e09b40316f4bef8565560f687a72632b4eed2ad9079")),
         ("f16_w64", Fingerprint::hex("b0a3924ec98e0ae0f646f52cf7ff56467b41afe8678baf47b67095f18daab6f9")),
     ] },
+    Compiled { kernel: "borders", declaration: Fingerprint::hex("8e010655a8f7f97953a92a2a2de9fe41d0f29422bd3bfd377bd1445a55d75a26"), code: &[
+        ("plain", Fingerprint::hex("a51a9e19a89acc80198da841638709a811926c9d3ebdad87c7f191a07f7dc8e3")),
+    ] },
     Compiled { kernel: "conv_direct", declaration: Fingerprint::hex("a3c65efbeeaed514685470a96adc02916cd6826f338e4edb7637501141db1fa3"), code: &[
         ("plain", Fingerprint::hex("3d24ee34c6f31e78cb646630edd0827371f3a8d80faad01dfec04bf108149f01")),
         ("plain_one", Fingerprint::hex("65f6222ebd84d6650db5921cc86d2968264f394ae70a9ee504e311c8fdc4ec7b")),
@@ -268,6 +271,12 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "reduce_strided", declaration: Fingerprint::hex("2fcd8321b221d0c9dd6209f110a5a1c00606bb45f462349647a9983eeb7a499a"), code: &[
         ("plain", Fingerprint::hex("d135e17981a84a2f5e79d8eb40454ddae92e158b305ca013d4da43935fa8af38")),
     ] },
+    Compiled { kernel: "resample_floats", declaration: Fingerprint::hex("d4cac98c9564aeb15138bcd0d198eb3357095794b9a9c6cefa2373e99c2f2dc5"), code: &[
+        ("plain", Fingerprint::hex("2ac8a2dd42b5ebec69c524f96957b630ffe3ae97ff6d59539a22cb6b6a38f824")),
+    ] },
+    Compiled { kernel: "resample_words", declaration: Fingerprint::hex("1b9dff3b7da36fd6b95c86d7794f72ae7b2f26beaeea3bb1214d0f1197e08590"), code: &[
+        ("plain", Fingerprint::hex("2275393af44990d4756a70b27e4c8853119f6d08aa6cbe745f51f4e71d8f2cb4")),
+    ] },
     Compiled { kernel: "rms_norm", declaration: Fingerprint::hex("f46a0c1cfb4d5ddc2de7fabd181ef17b1b9d88da0b47d54746ea81139a5cd982"), code: &[
         ("fast1", Fingerprint::hex("8b0afd394127ab46835eaa3ebc847737dcf7b43e30538e715e311374358ed0a4")),
         ("fast16", Fingerprint::hex("e6ff4cbb144d78d3f701f2aff9c0e9b8376f78e195076b316c4574998a014ae7")),
@@ -290,6 +299,9 @@ pub(crate) const COMPILED: &[Compiled] = &[
     ] },
     Compiled { kernel: "scatter_floats", declaration: Fingerprint::hex("5434f7982666a8918e33eb329d7e73f57b5df7968b2270ee12f3bdd43c7edfe6"), code: &[
         ("plain", Fingerprint::hex("1ad03840f006884c6e5e72ab6cec15e30cb5b309e7af6b139e2e4a9f1a505027")),
+    ] },
+    Compiled { kernel: "scatter_listed_floats", declaration: Fingerprint::hex("bc9d3c4f5ef6562e8930845fec12b471ff6b5b267685cd8655801c61add432a8"), code: &[
+        ("plain", Fingerprint::hex("5f7c72357b1bfbaaeced4ecc581050f5ed377f209dc765bbae4e341039f72ac0")),
     ] },
     Compiled { kernel: "scatter_partial_floats", declaration: Fingerprint::hex("7d6f8a613b4ba792a8969362163ef9d80c818db5351301ac7d15972f41670e02"), code: &[
         ("plain", Fingerprint::hex("3a47898aaa60e5a04ad8048590d5d2cb8bfa41624009be1913796cf8356561ab")),

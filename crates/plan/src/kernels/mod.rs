@@ -20,6 +20,7 @@ pub mod pool;
 pub mod random;
 pub mod recurrence;
 pub mod reduce;
+pub mod resample;
 pub mod rotary;
 pub mod scan;
 pub mod scatter;
@@ -35,7 +36,7 @@ macro_rules! families {
 
 families! {
     attention choice convolution copy elementwise experts frame gather kv matmul norm pool random recurrence
-    reduce rotary scan scatter softmax sort transform
+    reduce resample rotary scan scatter softmax sort transform
 }
 
 /// All declarations.

@@ -1,8 +1,8 @@
 //! Scatter: elements replaced, or reduced with, where indices say.
 //!
 //! Every element of the result finds its updates, so that no two threads write one word and sums have an order. Few
-//! updates are all looked at; many are sorted by their places first (`scatter_places`, the family `sort`), and an
-//! element finds its own by bisection.
+//! updates are all looked at by each element, more by each group of places (`scatter_listed_floats`); very many are
+//! sorted by their places first (`scatter_places`, the family `sort`), and an element finds its own by bisection.
 
 use crate::kernel;
 use crate::kernel::KernelDecl;
@@ -11,6 +11,7 @@ use crate::kernel::trip_count::{after, each, pairs};
 /// The declarations of this family.
 pub const DECLS: &[KernelDecl] = &[
     ScatterFloats::DECL,
+    ScatterListedFloats::DECL,
     ScatterWords::DECL,
     ScatterPlaces::DECL,
     ScatterPartialFloats::DECL,
@@ -21,6 +22,9 @@ pub const DECLS: &[KernelDecl] = &[
 
 /// Rows that a partial reduction makes one.
 pub const CHUNK: u64 = 128;
+
+/// Updates that a group of `scatter_listed_floats` looks at together.
+pub const WINDOW: u64 = 4096;
 
 /// `mode` of the kernels: what becomes of an element and its updates.
 pub mod mode {
@@ -56,6 +60,29 @@ kernel! {
         let chains = each(c.count, 128);
         let hits = inside(after(c.count, chains), each(c.parts, 1));
         after(after(hits, chains.saturating_mul(2)), after(pairs(chains, 20), each(8, 1)))
+    };
+    variants { plain: zero }
+}
+
+kernel! {
+    /// As `scatter_floats` for rows (`elements` 0). A group makes `rows` places of `columns` columns, powers of two
+    /// whose product is at most 256: it lists the updates of its places, [`WINDOW`] at a time, and the threads of an
+    /// element share what is listed.
+    pub struct ScatterListedFloats = "scatter_listed_floats" in "scatter/listed_floats.comp";
+    grid "ceil(n / inner / rows) * ceil(inner / columns) groups of 256 threads, folded; columns fastest";
+    args { n: u32, count: u32, inner: u32, parts: u32, dims[8]: u32, op: u32 }
+    operands { data: read, idx: read, updates: read, y: write, status: status }
+    slots 0;
+    holes { epilogue: float [v] (e) }
+    specs { mode = 0: 1, wide = 1: 0, rows = 2: 1, columns = 3: 8 }
+    trip_count |c| {
+        let (lanes, all) = (quotient(256, c.rows.saturating_mul(c.columns)), quotient(256, c.columns));
+        let windows = each(c.count, WINDOW);
+        let listing = after(each(16, 1).saturating_mul(6), inside(16, each(c.parts, 1)));
+        let heavy = inside(c.rows, after(each(WINDOW, all.saturating_mul(4)), halving(all)));
+        let window = after(after(listing, each(WINDOW, lanes.saturating_mul(4))), after(each(c.rows, 1), heavy));
+        let chains = inside(windows, each(WINDOW, lanes.saturating_mul(128)));
+        after(inside(windows, window), after(chains.saturating_mul(2), after(pairs(chains, 20), halving(lanes))))
     };
     variants { plain: zero }
 }

@@ -155,6 +155,9 @@ fn of_elements(family: &str, scope: Scope, cpu: bool) -> Vec<Case> {
                 g.exp(g.transpose(x, &[1, 0]))
             })
         }
+        "scatter.rows" => {
+            reductions(scope, cpu, false, &[[512, 64], [4096, 8], [1 << 14, 64], [1 << 15, 4]], scattered)
+        }
         // A result must lie in order.
         "copy.transposed" => {
             reductions(scope, cpu, true, &[[512, 512], [4096, 4096], [1 << 16, 64]], |g, x| {
@@ -302,6 +305,15 @@ fn strided_sum(g: &GraphBuilder, x: Value) -> Value {
 
 fn arg_max(g: &GraphBuilder, x: Value) -> Value {
     g.arg_max(x, 1, false)
+}
+
+/// Rows added to half as many places.
+fn scattered(g: &GraphBuilder, x: Value) -> Value {
+    let [r, _] = extents(g, x);
+    let places = (r / 2).max(1);
+    let indices: Vec<i32> = (0..r).map(|i| (i * 7919 % places) as i32).collect();
+    let indices = g.constant(pumice_types::Tensor::new(&indices, &[r]).expect("one for each row"));
+    g.scatter_add(x, indices, places)
 }
 
 fn layer_norm(g: &GraphBuilder, x: Value) -> Value {

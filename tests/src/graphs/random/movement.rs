@@ -13,7 +13,7 @@ impl Garden<'_> {
         let x = self.find(|s, i| s.ty(i.value).rank() > 0)?;
         let (v, ty) = (x.value, self.ty(x.value));
         let (rank, c) = (ty.rank() as i64, self.width(x.value));
-        let value = match self.below(19) {
+        let value = match self.below(20) {
             // Out and back, with something between that sees the strides.
             0 if rank >= 2 && ty.dtype().is_float() => {
                 let mut perm: Vec<i64> = (0..rank).collect();
@@ -59,6 +59,7 @@ impl Garden<'_> {
             14 if rank >= 2 => g.trilu(v, self.below(3) as i64 - 1, self.below(2) == 0),
             15 if rank < 4 => g.stack(&[v, v], 0),
             16..=18 if (1..=32).contains(&c) => self.indexed(v)?,
+            19 if (1..=16).contains(&c) => self.resampled(v)?,
             _ => g.identity(v),
         };
         Some(Item { value, ..x })
@@ -92,6 +93,14 @@ impl Garden<'_> {
             ),
             _ => g.identity(v),
         })
+    }
+
+    /// Elements of the last axis by a table, which may name some that are not there.
+    fn resampled(&mut self, v: Value) -> Option<Value> {
+        let c = self.width(v) as i32;
+        let table: Vec<i32> = (0..c).map(|_| self.below(c as usize + 2) as i32 - 1).collect();
+        let table = self.g.constant(Tensor::new(&table, &[c as u64]).ok()?);
+        Some(self.g.resample(v, &[-1], 0, (table, None), None))
     }
 
     /// One element before the last axis and none or one after it, in any mode.

@@ -7,5 +7,6 @@ pub mod max_pool;
 pub mod min_pool;
 mod pool;
 pub mod prod_pool;
+pub mod resample;
 pub mod sum_pool;
 mod walk;

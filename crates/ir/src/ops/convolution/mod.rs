@@ -16,6 +16,7 @@ mod places;
 pub(crate) mod pool;
 pub(crate) mod pool_samples;
 pub mod prod_pool;
+pub mod resample;
 pub mod resize;
 mod resize_axis;
 pub mod sum_pool;

@@ -1,14 +1,17 @@
-//! Resampling of axes, as a composition: its attributes, its rule, its axes one after the other. What one axis is made
+//! Resampling of axes, as a composition: its attributes, its rule, its axes two at a time. What one axis is made
 //! of is in `resize_axis.rs`.
 
-use super::resize_axis::{AxisMap, Scale};
+use super::resize_axis::{AxisMap, Place, Scale};
 use crate::attr::{AttrError, FloatRange};
 use crate::builder::{Composition, GraphBuilder, Value, in_range};
 use crate::error::OpError;
 use crate::infer::Infer;
 use crate::ops::Cast;
 use crate::ops::elementwise::FLOATS;
-use pumice_types::DimExpr;
+use pumice_types::{DType, DimExpr};
+
+/// Axes that one step resamples.
+const TOGETHER: usize = 2;
 
 /// What is made of the elements around a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -70,6 +73,15 @@ pub enum ResizeAspect {
 impl ResizeMode {
     /// Every mode.
     pub const ALL: [ResizeMode; 3] = [ResizeMode::Nearest, ResizeMode::Linear, ResizeMode::Cubic];
+
+    /// Elements along each axis that are weighted; 0: one is taken as it is.
+    fn taps(self) -> i64 {
+        match self {
+            ResizeMode::Nearest => 0,
+            ResizeMode::Linear => 2,
+            ResizeMode::Cubic => 4,
+        }
+    }
 }
 
 impl ResizeCoordinates {
@@ -153,8 +165,8 @@ impl GraphBuilder {
     /// Axes of other extents, whose elements are made of those that lie around their places (ONNX Resize): x\[…\] → x
     /// with the axes of `sizes`, or of ⌊n·scale⌋. Places are ratios of whole numbers, and which elements they are
     /// between is exact; the fraction of the distance is f32. Any dtype where the nearest element is taken, which keeps
-    /// its bits; else floats, of which 16-bit ones are computed in f32 and rounded once. Axes are resampled one after
-    /// the other. An axis that keeps its extent stays as it is.
+    /// its bits; else floats, of which 16-bit ones are computed in f32 and rounded once. Axes are resampled two
+    /// at a time. An axis that keeps its extent stays as it is.
     ///
     /// Errors: `antialias`; neither or both of sizes and scales; a scale that is not finite and positive, or is no
     /// ratio of whole numbers below 2^40; a region of interest or an aspect of symbolic extents; an axis that may have
@@ -188,31 +200,41 @@ impl GraphBuilder {
         let g = self.composition(method);
         let moves = op.mode == ResizeMode::Nearest;
         let mut y = if moves { x } else { g.widened(x, ty.dtype()) };
-        for map in &maps {
-            y = g.resampled(y, ty.rank(), map, op);
+        maps.sort_by_key(|map| map.axis);
+        for some in maps.chunks(TOGETHER) {
+            y = g.resampled(y, ty.rank(), some, op);
         }
         g.last().apply(Cast { to: ty.dtype() }, &[y])
     }
 }
 
 impl Composition {
-    /// One axis.
+    /// One axis or two, in ascending order.
     #[track_caller]
-    fn resampled(&self, x: Value, rank: usize, map: &AxisMap, op: &Resize) -> Value {
-        let (place, others) = (self.place(map, op.coordinates), rank - 1 - map.axis);
-        let y = match op.mode {
-            ResizeMode::Nearest => self.gather(x, self.nearest(&place, map, op.nearest), map.axis as i64),
+    fn resampled(&self, x: Value, rank: usize, maps: &[AxisMap], op: &Resize) -> Value {
+        let places: Vec<Place> = maps.iter().map(|map| self.place(map, op.coordinates)).collect();
+        let table = |(place, map): (&Place, &AxisMap)| match op.mode {
+            ResizeMode::Nearest => (self.cast(self.nearest(place, map, op.nearest), DType::I32), None),
             ResizeMode::Linear | ResizeMode::Cubic => {
-                let (places, weights, taps) = self.weighted(&place, map, op);
-                let under = self.gather(x, places, map.axis as i64);
-                let weights = self.over(weights, &[map.m.clone(), taps], others);
-                self.reduce_sum(self.mul(under, weights), &[map.axis as i64 + 1], false)
+                let (places, weights) = self.weighted(place, map, op);
+                (self.cast(places, DType::I32), Some(weights))
             }
         };
+        let mut tables: Vec<(Value, Option<Value>)> = places.iter().zip(maps).map(table).collect();
+        let Some(last) = tables.pop() else { return x };
+        let axes: Vec<i64> = maps.iter().map(|map| map.axis as i64).collect();
+        let y = self.resample(x, &axes, op.mode.taps(), last, tables.pop());
+        places.iter().zip(maps).fold(y, |y, (place, map)| self.extrapolated(y, rank, (place, map), op))
+    }
+
+    /// A value where a region of interest leaves the axis.
+    #[track_caller]
+    fn extrapolated(&self, y: Value, rank: usize, (place, map): (&Place, &AxisMap), op: &Resize) -> Value {
         let Some(outside) = place.outside else { return y };
-        let dtype = self.type_of(y).map_or(pumice_types::DType::F32, |ty| ty.dtype());
+        let dtype = self.type_of(y).map_or(DType::F32, |ty| ty.dtype());
         let value = self.constant_scalar(dtype, f64::from(op.extrapolation_value));
-        self.select(self.over(outside, std::slice::from_ref(&map.m), others), value, y)
+        let outside = self.over(outside, std::slice::from_ref(&map.m), rank - 1 - map.axis);
+        self.select(outside, value, y)
     }
 }
 

@@ -213,9 +213,9 @@ impl Composition {
         self.between(nearest, self.whole(0), self.scaled(self.length(&map.n), 1, -1))
     }
 
-    /// Elements around the places and their weights, \[m, taps\], and how many taps there are.
+    /// Elements around the places and their weights, \[m, taps\].
     #[track_caller]
-    pub(super) fn weighted(&self, place: &Place, map: &AxisMap, op: &Resize) -> (Value, Value, DimExpr) {
+    pub(super) fn weighted(&self, place: &Place, map: &AxisMap, op: &Resize) -> (Value, Value) {
         let t = self.div(self.cast(place.rest, DType::F32), self.cast(place.unit, DType::F32));
         let (weights, first) = match op.mode {
             ResizeMode::Cubic => (self.keys(t, op.cubic_a), -1),
@@ -229,7 +229,7 @@ impl Composition {
         if op.exclude_outside {
             weights = self.of_inside(weights, at, last);
         }
-        (self.between(at, self.whole(0), last), weights, taps)
+        (self.between(at, self.whole(0), last), weights)
     }
 
     /// Weights without those of elements outside, the others being divided by their sum.

@@ -57,6 +57,13 @@ pub struct AxisPad {
     pub after: i64,
 }
 
+impl AxisPad {
+    /// Whether the axis changes.
+    pub fn adds(&self) -> bool {
+        self.before != 0 || self.after != 0
+    }
+}
+
 impl Pad {
     /// What is added to each axis of a tensor of that rank.
     ///
@@ -145,7 +152,8 @@ impl OpDef for Pad {
         true
     }
 
-    /// Axis by axis: the parts before, x, the parts after, joined.
+    /// Constant borders, axis by axis: the part before, x, the part after, joined. Others two axes at a time, which
+    /// stay as they are.
     fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
         super::pad_parts::expand(self, graph, id)
     }

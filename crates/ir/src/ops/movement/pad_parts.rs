@@ -1,31 +1,29 @@
-//! What `Pad` is made of: slices, stretched values and joined parts.
+//! What `Pad` is made of: slices, stretched values and joined parts; pads of fewer axes.
 
 use super::pad::{AxisPad, Pad, PadMode};
 use crate::ops::def::expansion;
 use crate::ops::{Concat, Expand, Reshape, Slice};
-use crate::shape::product;
 use crate::{Graph, NodeId, Op, Patch, PatchRef};
 use pumice_types::DimExpr;
 
-/// The patch that makes it.
+/// Axes of which one step makes other borders than constant ones.
+const TOGETHER: usize = 2;
+
+/// The patch that makes it; none where it is one step.
 pub(super) fn expand(op: &Pad, graph: &Graph, id: NodeId) -> Option<Patch> {
     let node = graph.node(id);
     let x = node.input(0)?;
-    let value = node.input(1).map(PatchRef::Old);
     let shape = graph.ty(x).shape.to_vec();
     let name = graph.node_name(id);
+    let sides = op.sides(shape.len()).ok()?;
+    let adding: Vec<AxisPad> = sides.into_iter().filter(AxisPad::adds).collect();
+    if op.mode != PadMode::Constant && (1..=TOGETHER).contains(&adding.len()) {
+        return None;
+    }
     let mut made = Made { patch: expansion(graph, id), name, at: PatchRef::Old(x), shape };
-    for side in op.sides(made.shape.len()).ok()? {
-        made.crop(side);
-        let [before, after] = [side.before.max(0), side.after.max(0)];
-        let side = AxisPad { before, after, ..side };
-        let [before, after] = match op.mode {
-            PadMode::Constant => made.constant(side, value?),
-            PadMode::Reflect => made.reflected(side),
-            PadMode::Edge => made.edges(side),
-            PadMode::Wrap => made.wrapped(side),
-        };
-        made.join(side.axis, before, after);
+    match op.mode {
+        PadMode::Constant => made.constant(&adding, node.input(1).map(PatchRef::Old)?),
+        mode => adding.chunks(TOGETHER).for_each(|some| made.bordered(mode, some)),
     }
     // Where a symbol has one value, slices say extents as numbers, and the type may not.
     let shape = graph.ty(node.output()).shape.to_vec();
@@ -58,15 +56,6 @@ impl Made<'_> {
         self.add("part", Slice { starts, ends, axes, steps: Vec::new(), exact: true }, self.at)
     }
 
-    fn backward(&mut self, axis: usize, part: PatchRef) -> PatchRef {
-        let (starts, ends) = (vec![DimExpr::constant(-1)], vec![DimExpr::constant(i64::MIN)]);
-        self.add(
-            "mirror",
-            Slice { starts, ends, axes: vec![axis as i64], steps: vec![-1], exact: false },
-            part,
-        )
-    }
-
     /// A value of one element along an axis, or of none, stretched to `len`.
     fn stretched(&mut self, axis: usize, one: PatchRef, len: i64) -> Parts {
         let mut shape = self.shape.clone();
@@ -85,67 +74,22 @@ impl Made<'_> {
         }
     }
 
-    fn constant(&mut self, side: AxisPad, value: PatchRef) -> [Parts; 2] {
-        [side.before, side.after].map(|len| self.stretched(side.axis, value, len))
-    }
-
-    fn edges(&mut self, side: AxisPad) -> [Parts; 2] {
-        let (axis, one) = (side.axis, DimExpr::constant(1));
-        let last = &self.shape[axis] - &one;
-        [(DimExpr::constant(0), side.before), (last, side.after)].map(|(start, len)| {
-            if len == 0 {
-                return Vec::new();
-            }
-            let border = self.range(axis, start, &one);
-            self.stretched(axis, border, len)
-        })
-    }
-
-    fn reflected(&mut self, side: AxisPad) -> [Parts; 2] {
-        let n = self.shape[side.axis].clone();
-        let last = n - DimExpr::constant(1 + side.after);
-        [(DimExpr::constant(1), side.before), (last, side.after)].map(|(start, len)| {
-            if len == 0 {
-                return Vec::new();
-            }
-            let len = DimExpr::constant(len);
-            let part = self.range(side.axis, start, &len);
-            vec![(self.backward(side.axis, part), len)]
-        })
-    }
-
-    /// The last elements, whole copies where the axis is shorter than what is added, the first elements.
-    fn wrapped(&mut self, side: AxisPad) -> [Parts; 2] {
-        let (axis, n) = (side.axis, self.shape[side.axis].clone());
-        let split = |len: i64| n.as_const().filter(|n| *n > 0).map_or((0, len), |n| (len / n, len % n));
-        let ((copies_before, tail), (copies_after, head)) = (split(side.before), split(side.after));
-        let mut before = Parts::new();
-        if tail > 0 {
-            let (start, len) = (&n - DimExpr::constant(tail), DimExpr::constant(tail));
-            before.push((self.range(axis, start, &len), len));
+    /// Axis by axis, of a value.
+    fn constant(&mut self, sides: &[AxisPad], value: PatchRef) {
+        for &side in sides {
+            self.crop(side);
+            let [before, after] =
+                [side.before.max(0), side.after.max(0)].map(|len| self.stretched(side.axis, value, len));
+            self.join(side.axis, before, after);
         }
-        before.extend(self.copies(axis, copies_before));
-        let mut after = self.copies(axis, copies_after);
-        if head > 0 {
-            let len = DimExpr::constant(head);
-            after.push((self.range(axis, DimExpr::constant(0), &len), len));
-        }
-        [before, after]
     }
 
-    /// So many copies along an axis.
-    fn copies(&mut self, axis: usize, count: i64) -> Parts {
-        let n = self.shape[axis].clone();
-        if count <= 1 {
-            return (0..count).map(|_| (self.at, n.clone())).collect();
-        }
-        let (outer, row) = (product(&self.shape[..axis]), product(&self.shape[axis..]));
-        let len = n * DimExpr::constant(count);
-        let mut shape = self.shape.clone();
-        shape[axis] = len.clone();
-        let one = self.add("rows", Reshape { shape: vec![outer.clone(), 1.into(), row.clone()] }, self.at);
-        let many = self.add("copies", Expand { shape: vec![outer, DimExpr::constant(count), row] }, one);
-        vec![(self.add("ring", Reshape { shape }, many), len)]
+    /// Some axes at once, of the elements that there are.
+    fn bordered(&mut self, mode: PadMode, sides: &[AxisPad]) {
+        let before = sides.iter().map(|side| side.before);
+        let pads = before.chain(sides.iter().map(|side| side.after)).collect();
+        let axes = sides.iter().map(|side| side.axis as i64).collect();
+        self.at = self.add("borders", Pad { mode, pads, axes }, self.at);
     }
 
     fn join(&mut self, axis: usize, before: Parts, after: Parts) {

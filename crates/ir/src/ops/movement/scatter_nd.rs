@@ -78,6 +78,17 @@ impl OpDef for ScatterNd {
             case(f, &[2, 3], i32, &[2000, 1], add, Fill::Constant(1.0)),
             case(f, &[300, 65], i32, &[129, 1], add, Fill::Range(0, 300)),
             case(f, &[9, 9], i32, &[3000, 2], add, Fill::Range(0, 9)),
+            case(f, &[700, 5], i32, &[9000, 1], add, Fill::Range(0, 700)),
+            case(
+                f,
+                &[40, 3],
+                i32,
+                &[5000, 1],
+                add,
+                Fill::Ints((0..50).map(|i| if i % 3 == 0 { i % 40 } else { 7 }).collect()),
+            ),
+            case(f, &[1000, 1], i32, &[500, 1], add, Fill::Range(-1000, 1000)),
+            case(f, &[3, 300], i64, &[400, 1], add, Fill::Range(0, 3)),
             case(f, &[7, 3], i32, &[3, 2], add, Fill::Ints(vec![6, 2, 7, 1, -8, -4])).expect_status(),
             case(f, &[7, 3], i64, &[5, 1], add, Fill::Ints(vec![1, i64::MAX, i64::MIN, (1 << 32) + 1, -1]))
                 .expect_status(),

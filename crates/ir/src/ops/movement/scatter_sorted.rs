@@ -20,6 +20,10 @@ const FEW: u64 = 128;
 const LOOKS: u64 = 1 << 24;
 /// So few are looked at however often.
 const FEWEST: u64 = 8;
+/// The most updates of rows of floats that groups of places look at, and how often all elements of groups do that:
+/// sorts are 10 to 14 levels, what groups look at is one (docs/selection.md).
+const LISTED: u64 = 1 << 16;
+const LISTED_LOOKS: u64 = 1 << 32;
 
 crate::op! {
     /// y = data, then y\[places\[i\], c\] ∘= updates\[order\[i\], c\] for each i, ∘ being the reduction; places are in
@@ -183,8 +187,8 @@ pub(super) fn expand(
     let upper = |d: &DimExpr| d.upper(graph.symbols());
     let many = upper(&count);
     let line = if op.elements { upper(&indexed[normalize_axis(op.axis, indexed.len()).ok()?]) } else { many };
-    let looks = line.saturating_mul(upper(&product(&shape)));
-    let plain = line <= FEWEST || line <= FEW && looks <= LOOKS;
+    let listed = !op.elements && reduces_floats(graph.ty(data).dtype(), reduction);
+    let plain = is_looked_at(line, upper(&product(&shape)), listed);
     // What has more than kernels count is refused as it is.
     if plain || many > 1 << 31 || shape.iter().any(|d| d.is(0)) {
         return None;
@@ -197,6 +201,17 @@ pub(super) fn expand(
     let y = scatter.patch.add(Reshape { shape }, scatter.name, &[y]);
     scatter.patch.replace(node.output(), y);
     Some(scatter.patch)
+}
+
+/// Whether so many elements look at `line` updates each, or groups of them do, which list their own.
+fn is_looked_at(line: u64, elements: u64, listed: bool) -> bool {
+    let looks = line.saturating_mul(elements);
+    let by_groups = listed && line <= LISTED && looks <= LISTED_LOOKS;
+    line <= FEWEST || line <= FEW && looks <= LOOKS || by_groups
+}
+
+fn reduces_floats(dtype: DType, reduction: ScatterReduction) -> bool {
+    dtype.is_float() && reduction != ScatterReduction::Set
 }
 
 /// A scatter as far as it is made.

@@ -1,15 +1,18 @@
-//! Transposes, fills and the beginning of a replay in the status block.
+//! Transposes, borders, fills and the beginning of a replay in the status block.
 
 use super::accesses::Accesses;
 use super::call::{Call, by_four, iteration, law};
 use super::codes::{self, Operands};
 use super::order::Order;
+use super::resample::TwoAxes;
 use super::{Footprint, Rule, Together, Wrong};
 use crate::kernel::status::block_words;
+use crate::kernels::copy::LINES;
 
 /// The rules of this family.
 pub(super) const RULES: &[(&str, Rule)] = &[
     ("transpose", transpose),
+    ("borders", borders),
     ("dequantize", dequantize),
     ("dequantize_linear", dequantize_linear),
     ("fill", fill),
@@ -29,6 +32,15 @@ fn transpose(call: &Call<'_>) -> Result<Footprint, Wrong> {
     // In the order of x, so that what belongs together can be compared.
     let y = Accesses::words().axis(batch, y_batch).axis(rows, 1).axis(cols, y_row).ordered(Order::Any);
     Ok(Footprint { together: Together::Everything, ..Footprint::new(groups, 1).operand(0, x).operand(1, y) })
+}
+
+/// `borders`. What stands outside of an axis are values.
+fn borders(call: &Call<'_>) -> Result<Footprint, Wrong> {
+    call.choice("mode", 3)?;
+    let of = TwoAxes::of(call)?;
+    let nothing = |[axis, made]: [u64; 2]| axis == 0 && made > 0;
+    law(!nothing(of.first()) && !nothing(of.last), || "borders of nothing".to_owned())?;
+    of.footprint(1, LINES)
 }
 
 /// `dequantize`.

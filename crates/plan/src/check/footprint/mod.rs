@@ -38,6 +38,7 @@ mod pool;
 mod random;
 mod recurrence;
 mod reduce;
+mod resample;
 mod rotary;
 mod scan;
 mod scatter;
@@ -85,7 +86,7 @@ macro_rules! families {
 
 families! {
     attention choice convolution copy elementwise experts gather kv matmul norm pool random recurrence reduce
-    rotary scan scatter softmax sort transform
+    resample rotary scan scatter softmax sort transform
 }
 
 /// The rule of a kernel.

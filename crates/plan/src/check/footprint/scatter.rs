@@ -10,6 +10,7 @@ use pumice_types::MAX_RANK;
 /// The rules of this family.
 pub(super) const RULES: &[(&str, Rule)] = &[
     ("scatter_floats", floats),
+    ("scatter_listed_floats", listed),
     ("scatter_words", words),
     ("scatter_places", places),
     ("scatter_partial_floats", partial_floats),
@@ -135,6 +136,21 @@ fn floats(call: &Call<'_>) -> Result<Footprint, Wrong> {
 /// `scatter_words`.
 fn words(call: &Call<'_>) -> Result<Footprint, Wrong> {
     scatter(call, of_words(call, 0)?)
+}
+
+/// `scatter_listed_floats`.
+fn listed(call: &Call<'_>) -> Result<Footprint, Wrong> {
+    let [n, count, inner] = call.counts(["n", "count", "inner"])?;
+    let (rows, columns) = (call.power_of_two("rows", 256)?, call.power_of_two("columns", 256)?);
+    law(rows * columns <= 256, || format!("{rows} places of {columns} columns in a group"))?;
+    let tuple = Tuple::of(call, 1)?;
+    let elements = iteration(&[tuple.places, inner])?;
+    law(n == elements, || format!("{n} elements, there are {elements}"))?;
+    Ok(Footprint::new(tuple.places.div_ceil(rows) * inner.div_ceil(columns), rows)
+        .operand(0, tuple.table(4, 1, inner)?)
+        .operand(1, tuple.indices(count)?)
+        .operand(2, Accesses::dense(4, iteration(&[count, inner])?))
+        .operand(3, Accesses::dense(4, n)))
 }
 
 /// Bytes of the integers that are that operand.

@@ -1,0 +1,147 @@
+#version 460
+// y[p, c] = epilogue(data[p, c] and the updates of place p, by MODE: 1 sum, 2 product, 3 maximum, 4 minimum). A group
+// makes ROWS places of COLUMNS columns. Window by window it lists the updates of its places in order; LANES threads of an
+// element take every LANES-th that is listed, 128 to a chain, then pairs (pairs.glsl). Places that have more than HEAVY of
+// a window get all threads, one after the other.
+#include "interface.glsl"
+#include "index.glsl"
+#include "divide.glsl"
+#include "floats.glsl"
+#include "pairs.glsl"
+layout(local_size_x = 256) in;
+
+float hole_epilogue(float v, uint e) { return v; }
+
+const uint EACH = 16u, WINDOW = 256u * EACH, NONE = 0xffffffffu, HEAVY = 64u;
+const uint LANES = 256u / (ROWS * COLUMNS), ALL = 256u / COLUMNS;
+// Updates of a window by number, one word more for each thread; then those listed: number << 8 | place.
+shared uint listed[WINDOW + 256u];
+shared uint counts[256], starts[16], of_place[256];
+shared float shares[256];
+
+uint t, begin, first_place, first_column;
+float sum[1];
+PAIRS(float, 1, 20u, sum, combine, identity())
+
+// The place of update j among those of the group; false where it has none. Group 0 reports what is outside.
+bool place_of(uint j, out uint place) {
+    uint at = 0u, parts = arg_parts();
+    bool inside = true;
+    for (uint i = 0u; i < parts; i++) {
+        uint part, extent = arg_dims(i);
+        bool fits = index_at(j * parts + i, extent, part);
+        if (!fits && linear_group() == 0u) status_raise(STATUS_INDEX_OUT_OF_RANGE, arg_op(), j * parts + i);
+        inside = inside && fits;
+        at = at * extent + part;
+    }
+    place = at - first_place;
+    return inside && place < ROWS;
+}
+
+// Lists the updates of the window; how many.
+uint list() {
+    uint own[EACH], mine = 0u, at = 0u, all = 0u;
+    of_place[t] = 0u;
+    for (uint i = 0u; i < EACH; i++) {
+        uint j = 256u * i + t, place;
+        bool hit = begin + j < arg_count() && place_of(begin + j, place);
+        listed[j + j / EACH] = hit ? j << 8u | place : NONE;
+    }
+    barrier();
+    [[unroll]] for (uint i = 0u; i < EACH; i++) {
+        own[i] = listed[t * (EACH + 1u) + i];
+        if (own[i] != NONE) mine++;
+    }
+    counts[t] = mine;
+    barrier();
+    if (t < 16u) {
+        uint run = 0u;
+        [[unroll]] for (uint i = 0u; i < 16u; i++) run += counts[16u * t + i];
+        starts[t] = run;
+    }
+    barrier();
+    [[unroll]] for (uint i = 0u; i < 16u; i++) {
+        all += starts[i];
+        if (i < t / 16u) at += starts[i];
+        if (i < t % 16u) at += counts[t / 16u * 16u + i];
+    }
+    if (mine > 0u) {
+        [[unroll]] for (uint i = 0u; i < EACH; i++) {
+            if (own[i] == NONE) continue;
+            listed[at++] = own[i];
+            if (ROWS > 1u) atomicAdd(of_place[own[i] & 255u], 1u);
+        }
+    }
+    barrier();
+    return all;
+}
+
+// v with column c of the updates of a place among four of the `all` that are listed, `step` apart from k on.
+float four(float v, uint k, uint step, uint all, uint place, uint c) {
+    float terms[4];
+    bool own[4];
+    [[unroll]] for (uint i = 0u; i < 4u; i++) {
+        uint at = k + i * step, entry = listed[min(at, all - 1u)];
+        own[i] = at < all && (entry & 255u) == place && c < arg_inner();
+        terms[i] = 0.0;
+        if (own[i]) terms[i] = load_updates((begin + (entry >> 8u)) * arg_inner() + c);
+    }
+    [[unroll]] for (uint i = 0u; i < 4u; i++) if (own[i]) v = combine(v, terms[i]);
+    return v;
+}
+
+// The reduction of all updates listed of a place, by all threads: of column t % COLUMNS in shares[t % COLUMNS].
+void share(uint all, uint place) {
+    float part = identity(), chain = part;
+    uint blocks = 0u;
+    for (uint k = t / COLUMNS; k < all; k += 4u * ALL) {
+        chain = four(chain, k, ALL, all, place, first_column + t % COLUMNS);
+        if (++blocks % 32u > 0u) continue;
+        part = combine(part, chain);
+        chain = identity();
+    }
+    shares[t] = combine(part, chain);
+    for (uint s = ALL / 2u; s > 0u; s >>= 1u) {
+        barrier();
+        if (t / COLUMNS < s) shares[t] = combine(shares[t], shares[t + s * COLUMNS]);
+    }
+    barrier();
+}
+
+void main() {
+    keep_holes();
+    t = gl_LocalInvocationID.x;
+    uint inner = arg_inner(), places, unused, block;
+    places = divide(arg_n(), inner, unused);
+    first_place = ROWS * divide(linear_group(), (inner + COLUMNS - 1u) / COLUMNS, block);
+    first_column = COLUMNS * block;
+    if (first_place >= places) return;
+    uint element = t % (ROWS * COLUMNS), lane = t / (ROWS * COLUMNS), place = element / COLUMNS;
+    uint c = first_column + element % COLUMNS, blocks = 0u;
+    sum[0] = identity();
+    for (begin = 0u; begin < arg_count(); begin += WINDOW) {
+        uint all = list();
+        bool light = ROWS == 1u || of_place[place] <= HEAVY;
+        for (uint k = light ? lane : all; k < all; k += 4u * LANES) {
+            sum[0] = four(sum[0], k, LANES, all, place, c);
+            if (++blocks % 32u == 0u) carry();
+        }
+        for (uint r = 0u; r < ROWS && ROWS > 1u; r++) {
+            if (of_place[r] <= HEAVY) continue;
+            share(all, r);
+            if (place == r && lane == 0u) sum[0] = combine(sum[0], shares[element % COLUMNS]);
+            if (++blocks % 32u == 0u) carry();
+            barrier();
+        }
+        barrier();
+    }
+    join_pairs();
+    shares[t] = sum[0];
+    for (uint s = LANES / 2u; s > 0u; s >>= 1u) {
+        barrier();
+        if (lane < s) shares[t] = combine(shares[t], shares[t + s * ROWS * COLUMNS]);
+    }
+    if (lane > 0u || c >= inner || first_place + place >= places) return;
+    uint e = (first_place + place) * inner + c;
+    store_y(e, hole_epilogue(combine(load_data(e), shares[t]), e));
+}
