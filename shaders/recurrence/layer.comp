@@ -1,65 +1,32 @@
 #version 460
-// A cell taken from step to step: one group a batch, its hidden state in shared memory, thread t with units t, t + 256, ...
-// What comes before an activation is the input's part plus h R; its sum is 16 chains, then pairs. Gates are those of the
-// cell: h; z r h; i o f c.
+// A cell taken from step to step: one group a batch, its hidden state in shared memory, thread t with units t, t + 256,
+// ... What comes before an activation is the input's part plus h R; its sum is 16 chains, then pairs. Gates are those of
+// the cell: h; z r h; i o f c. With KEPT (`kept.glsl`) all of R is in registers and each sum has PARTS threads.
 #include "interface.glsl"
-#include "explog.glsl"
-layout(local_size_x = 256) in;
+#include "activations.glsl"
+#ifndef THREADS
+#define THREADS 256
+#endif
+layout(local_size_x = THREADS) in;
 
 const uint RNN = 0u, GRU = 1u, LSTM = 2u;
 const uint GATES = CELL == RNN ? 1u : CELL == GRU ? 3u : 4u;
+#ifdef KEPT
+const uint MOST = THREADS;
+#else
 const uint MOST = 2048u;
+#endif
 shared float held[MOST], scaled[MOST];
-float next[MOST / 256u], cells[MOST / 256u];
-uint t, batch, row;
+float next[MOST / THREADS], cells[MOST / THREADS];
+uint t, batch, row, units;
 
-float exp_any(float x) { return x > 88.0 ? exp(x) : exp_own(x); }
-float sigmoid_of(float x) { return 1.0 / (1.0 + exp_any(-x)); }
-
-float tanh_of(float x) {
-    float w = x * x;
-    float near = x + x * w * (-0.333333333 + w * (0.133333333 + w * (-0.0539682540 + w * 0.0218694885)));
-    float far = 1.0 - 2.0 / (exp_any(2.0 * abs(x)) + 1.0);
-    return abs(x) < 0.25 ? near : x < 0.0 ? -far : far;
-}
-
-// ln(1 + e^x), whose e^-|x| is at most 1; its logarithm is a series where that is small.
-float softplus_of(float x) {
-    float e = exp_own(-abs(x));
-    float log_of = e < 1e-3 ? e - 0.5 * e * e : log_own(1.0 + e);
-    return isnan(x) ? x : max(x, 0.0) + log_of;
-}
-
-float elu_of(float x, float alpha) {
-    float small = x * (1.0 + x * (0.5 + x * (0.166666667 + x * (0.0416666667 + x * 0.00833333333))));
-    return x > 0.0 ? x : alpha * (x > -0.1 ? small : exp_own(x) - 1.0);
-}
-
-float activation(uint which, float x, float alpha, float beta) {
-    if (CLIPS == 1u) x = x > arg_clip() ? arg_clip() : x < -arg_clip() ? -arg_clip() : x;
-    switch (which) {
-        case 0u: return x < 0.0 ? 0.0 : x;
-        case 1u: return tanh_of(x);
-        case 2u: return sigmoid_of(x);
-        case 3u: return x / (1.0 + abs(x));
-        case 4u: return softplus_of(x);
-        case 5u: return alpha * x + beta;
-        case 6u: return x < 0.0 ? alpha * x : x;
-        case 7u: return x > alpha ? x : isnan(x) ? x : 0.0;
-        case 8u: return alpha * tanh_of(beta * x);
-        case 9u: return isnan(x) ? x : clamp(alpha * x + beta, 0.0, 1.0);
-        default: return elu_of(x, alpha);
-    }
-}
-
-float f(float x) { return activation(ACT_F, x, arg_alpha_f(), arg_beta_f()); }
-float g(float x) { return activation(ACT_G, x, arg_alpha_g(), arg_beta_g()); }
-float h(float x) { return activation(ACT_H, x, arg_alpha_h(), arg_beta_h()); }
-
+#ifdef KEPT
+#include "kept.glsl"
+#else
 // The sum over hidden units of what they are (SCALED: scaled by their gate) times R, of unit u and this gate.
 #define SUM(NAME, OF) \
 float NAME(uint gate, uint u) { \
-    uint n = arg_hidden(), column = gate * n + u; \
+    uint n = units, column = gate * n + u; \
     float sums[16]; \
     [[unroll]] for (uint i = 0u; i < 16u; i++) sums[i] = 0.0; \
     for (uint k = 0u; k < n; k += 16u) \
@@ -72,9 +39,15 @@ float NAME(uint gate, uint u) { \
 SUM(sum_held, held)
 SUM(sum_scaled, scaled)
 
-float input_of(uint gate, uint u) { return load_xw((row * GATES + gate) * arg_hidden() + u); }
+void begin(uint first) {}
+void next_inputs(uint after) {}
+void add_held() {}
+void add_scaled() {}
+float input_of(uint gate, uint u) { return load_xw((row * GATES + gate) * units + u); }
+#endif
+
 float before(uint gate, uint u) { return input_of(gate, u) + sum_held(gate, u); }
-float peephole(uint gate, uint u, float c) { return PEEPHOLES == 1u ? load_p(gate * arg_hidden() + u) * c : 0.0; }
+float peephole(uint gate, uint u, float c) { return PEEPHOLES == 1u ? load_p(gate * units + u) * c : 0.0; }
 
 float gru(uint u) {
     float z = f(before(0u, u)), fresh;
@@ -96,15 +69,19 @@ float lstm(uint n, uint u) {
     return f(before(1u, u) + peephole(1u, u, c)) * h(c);
 }
 
-#define EACH_UNIT for (uint n = 0u, u = t; u < arg_hidden(); n++, u += 256u)
+#define EACH_UNIT for (uint n = 0u, u = t; u < units; n++, u += THREADS)
 
 void advance() {
+    add_held();
     if (CELL == GRU && AFTER == 0u) {
         EACH_UNIT scaled[u] = f(before(1u, u)) * held[u];
         barrier();
+        add_scaled();
     }
     EACH_UNIT next[n] = CELL == RNN ? f(before(0u, u)) : CELL == GRU ? gru(u) : lstm(n, u);
+#ifndef KEPT
     barrier();
+#endif
     EACH_UNIT held[u] = next[n];
     barrier();
 }
@@ -113,7 +90,9 @@ void main() {
     t = gl_LocalInvocationID.x;
     batch = linear_group();
     if (batch >= arg_batches()) return;
-    uint n_units = arg_hidden(), steps = arg_steps(), own = batch * n_units;
+    units = arg_hidden();
+    uint steps = arg_steps(), batches = arg_batches(), own = batch * units;
+    begin((REVERSE == 1u ? steps - 1u : 0u) * batches + batch);
     EACH_UNIT {
         held[u] = (GIVEN & 1u) != 0u ? load_h0(own + u) : 0.0;
         cells[n] = (GIVEN & 2u) != 0u ? load_c0(own + u) : 0.0;
@@ -124,9 +103,10 @@ void main() {
     for (uint i = 0u; i < steps; i++) {
         uint at = REVERSE == 1u ? steps - 1u - i : i;
         bool counts = from + int(at) < length;
-        row = at * arg_batches() + batch;
+        row = at * batches + batch;
+        next_inputs(i + 1u < steps ? REVERSE == 1u ? row - batches : row + batches : row);
         if (counts) advance();
-        EACH_UNIT store_y(row * n_units + u, counts ? held[u] : 0.0);
+        EACH_UNIT store_y(row * units + u, counts ? held[u] : 0.0);
     }
     EACH_UNIT {
         store_last_h(own + u, held[u]);

@@ -1,12 +1,12 @@
-// Runs of SIZE elements cumulated in shared memory: 1024 elements a group, four a thread, in LEVELS steps of which each
-// joins what lies twice as far apart (Hillis and Steele, 1986). Around it: T, NONE, load_element, store_element, join,
-// load_first.
+// Runs of SIZE elements cumulated in shared memory: 1024 elements a group, four neighbours of a run a thread; what
+// threads have is cumulated in steps of which each joins what lies twice as far apart (Hillis and Steele, 1986). Around
+// it: T, NONE, load_element, store_element, join, load_first.
 #include "divide.glsl"
 layout(local_size_x = 256) in;
 
 const uint SIZE = 1u << LEVELS, ROWS = 1024u >> LEVELS;
 
-shared T held[1024];
+shared T held[1024], wholes[256];
 
 struct Place {
     uint row, run, i;
@@ -51,27 +51,68 @@ void write(Place p, T whole, T exclusive) {
     store_element(element_of(p), y);
 }
 
-void main() {
-    uint t = gl_LocalInvocationID.x, group = linear_group(), between = ACROSS == 1u ? ROWS : 1u;
+// Elements of a thread, neighbours of a run: as many as it has, at most four.
+const uint OWN = SIZE < 4u ? SIZE : 4u, BETWEEN = ACROSS == 1u ? ROWS : 1u;
+
+// Threads whose elements are those of one run, and how far apart they are.
+const uint OF_RUN = SIZE / OWN;
+
+// What thread t has of what is held: the first of them.
+uint first_of(uint t) {
+    return ACROSS == 1u ? t / ROWS * OWN * ROWS + (t & (ROWS - 1u)) : OWN * t;
+}
+
+uint place_in_run(uint t) { return ACROSS == 1u ? t / ROWS : t & (OF_RUN - 1u); }
+
+// What the threads of a run before thread t have.
+T before_thread(uint t, T own) {
+    uint i = place_in_run(t);
+    wholes[t] = own;
+    barrier();
+    for (uint reach = 1u; reach < OF_RUN; reach <<= 1u) {
+        if (i >= reach) own = join(wholes[t - BETWEEN * reach], own);
+        barrier();
+        wholes[t] = own;
+        barrier();
+    }
+    return i > 0u ? wholes[t - BETWEEN] : NONE;
+}
+
+void cumulate(uint t) {
     T v[4];
-    [[unroll]] for (uint u = 0u; u < 4u; u++) {
-        Place p = place_of(group, t + 256u * u);
-        v[u] = p.row < arg_rows() && along(p) < arg_n() ? load_element(element_of(p)) : NONE;
-        held[t + 256u * u] = v[u];
+    uint first = first_of(t);
+    [[unroll]] for (uint u = 0u; u < OWN; u++) {
+        v[u] = held[first + BETWEEN * u];
+        if (u > 0u) v[u] = join(v[u - 1u], v[u]);
+    }
+    T before = before_thread(t, v[OWN - 1u]);
+    bool is_first = place_in_run(t) == 0u;
+    [[unroll]] for (uint u = 0u; u < OWN; u++)
+        held[first + BETWEEN * u] = is_first ? v[u] : join(before, v[u]);
+    barrier();
+}
+
+// Runs of two: 512 pairs.
+void cumulate_pairs(uint t) {
+    [[unroll]] for (uint u = 0u; u < 2u; u++) {
+        uint pair = t + 256u * u, a = ACROSS == 1u ? pair : 2u * pair;
+        held[a + BETWEEN] = join(held[a], held[a + BETWEEN]);
     }
     barrier();
-    for (uint level = 0u; level < LEVELS; level++) {
-        [[unroll]] for (uint u = 0u; u < 4u; u++) {
-            uint e = t + 256u * u, i = place_of(group, e).i;
-            if (i >> level != 0u) v[u] = join(held[e - (between << level)], v[u]);
-        }
-        barrier();
-        [[unroll]] for (uint u = 0u; u < 4u; u++) held[t + 256u * u] = v[u];
-        barrier();
+}
+
+void main() {
+    uint t = gl_LocalInvocationID.x, group = linear_group();
+    [[unroll]] for (uint u = 0u; u < 4u; u++) {
+        Place p = place_of(group, t + 256u * u);
+        held[t + 256u * u] = p.row < arg_rows() && along(p) < arg_n() ? load_element(element_of(p)) : NONE;
     }
+    barrier();
+    if (SIZE == 2u) cumulate_pairs(t);
+    else if (SIZE > 2u) cumulate(t);
     [[unroll]] for (uint u = 0u; u < 4u; u++) {
         uint e = t + 256u * u;
         Place p = place_of(group, e);
-        write(p, v[u], p.i > 0u ? held[e - between] : NONE);
+        write(p, held[e], p.i > 0u ? held[e - BETWEEN] : NONE);
     }
 }

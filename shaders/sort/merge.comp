@@ -6,7 +6,9 @@
 #include "sorted.glsl"
 layout(local_size_x = 256) in;
 
-shared uint cuts[2];
+// Rounds of 129 that 2^31 places take.
+const uint ROUNDS = 5u;
+shared uint cuts[2], behind[ROUNDS][2];
 uint row, begin, first, middle, end;
 
 Item item_of(uint i) {
@@ -14,13 +16,20 @@ Item item_of(uint i) {
     return item_at(begin, place);
 }
 
-// How many of the first d places are of the first half.
-uint cut(uint d) {
-    uint a = middle - first, b = end - middle, low = d > b ? d - b : 0u, high = min(d, a);
-    for (uint step = 0u; step < 32u && low < high; step++) {
-        uint half_way = (low + high) / 2u;
-        if (less(item_of(middle + d - 1u - half_way), item_of(first + half_way))) high = half_way;
-        else low = half_way + 1u;
+// How many of the first d places are of the first half, a cut for each half of the group: a round tries 128 places side
+// by side and leaves a 129th of them.
+uint cut(uint d, uint t) {
+    uint side = t / 128u, a = middle - first, b = end - middle, low = d > b ? d - b : 0u;
+    uint high = row < arg_rows() ? min(d, a) : 0u;
+    for (uint round = 0u, most = arg_sorted(); round < ROUNDS && most > 0u; round++) {
+        uint step = (high - min(low, high) + 128u) / 129u, at = low + (t % 128u + 1u) * step - 1u;
+        if (low < high && at < high && !less(item_of(middle + d - 1u - at), item_of(first + at)))
+            atomicAdd(behind[round][side], 1u);
+        barrier();
+        uint passed = behind[round][side];
+        high = min(high, low + (passed + 1u) * step - 1u);
+        low += passed * step;
+        most = (most + 128u) / 129u - 1u;
     }
     return low;
 }
@@ -46,7 +55,10 @@ void main() {
     end = min(first + size, arg_m());
     begin = row_begin(row, arg_n());
     uint all = end - first, count = row < arg_rows() && d < all ? min(1024u, all - d) : 0u;
-    if (t < 2u && count > 0u) cuts[t] = cut(d + t * count);
+    if (t < 2u * ROUNDS) behind[t / 2u][t % 2u] = 0u;
+    barrier();
+    uint found = cut(d + t / 128u * count, t);
+    if (t % 128u == 0u) cuts[t / 128u] = found;
     barrier();
     // Halves that are not in order may be cut the wrong way round.
     uint a = count > 0u ? min(max(cuts[1], cuts[0]) - cuts[0], count) : 0u, b = count - a;

@@ -15,20 +15,44 @@ Item first_item(uint run, uint i) {
     return item_at(row_begin(row, arg_n()), place);
 }
 
-void exchange(uint a, uint b) {
-    Item low = held(a), high = held(b);
-    if (less(low, high)) return;
-    hold(a, high);
-    hold(b, low);
+void order(inout Item a, inout Item b) {
+    if (!less(b, a)) return;
+    Item c = a;
+    a = b;
+    b = c;
 }
 
-// 512 pairs, `span` apart within blocks of twice that, or mirrored in the block.
-void exchange_all(uint t, uint level, bool mirrored) {
-    uint span = 1u << level;
+// 512 pairs of neighbours.
+void exchange_neighbours(uint t) {
     [[unroll]] for (uint u = 0u; u < 2u; u++) {
-        uint p = t + 256u * u, in_block = p & (span - 1u), block = (p >> level) << (level + 1u);
-        exchange(block + in_block, block + (mirrored ? 2u * span - 1u - in_block : in_block + span));
+        uint a = 2u * (t + 256u * u);
+        Item low = held(a), high = held(a + 1u);
+        order(low, high);
+        hold(a, low);
+        hold(a + 1u, high);
     }
+    barrier();
+}
+
+// Pairs 2^level apart within blocks of twice that, or mirrored in the block, and then those half as far apart: 256
+// times four places that meet each other alone.
+void exchange_two(uint t, uint level, bool mirrored) {
+    uint span = 1u << (level - 1u), a = t & (span - 1u), begin = (t >> (level - 1u)) << (level + 1u);
+    uint far = mirrored ? 3u * span - 1u - a : 2u * span + a;
+    Item p = held(begin + a), q = held(begin + a + span), r = held(begin + far), s = held(begin + far + span);
+    if (mirrored) {
+        order(p, s);
+        order(q, r);
+    } else {
+        order(p, r);
+        order(q, s);
+    }
+    order(p, q);
+    order(r, s);
+    hold(begin + a, p);
+    hold(begin + a + span, q);
+    hold(begin + far, r);
+    hold(begin + far + span, s);
     barrier();
 }
 
@@ -40,8 +64,10 @@ void main() {
     }
     barrier();
     for (uint size = 0u; size < LEVELS; size++) {
-        exchange_all(t, size, true);
-        for (uint level = size; level > 0u; level--) exchange_all(t, level - 1u, false);
+        if (size > 0u) exchange_two(t, size, true);
+        uint left = size > 0u ? size - 1u : 1u;
+        for (; left > 1u; left -= 2u) exchange_two(t, left - 1u, false);
+        if (left == 1u) exchange_neighbours(t);
     }
     [[unroll]] for (uint u = 0u; u < 4u; u++) {
         uint i = t + 256u * u, r, row = divide((first + i) >> LEVELS, arg_runs(), r);

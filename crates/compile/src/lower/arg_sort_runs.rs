@@ -9,8 +9,8 @@ use crate::unplaced::PlacedView;
 use pumice_ir::NodeId;
 use pumice_ir::ops::ArgSortRuns;
 use pumice_plan::kernel::{ArgValue, CallBuilder};
-use pumice_plan::kernels::sort::{SortMerge, SortRuns, TILE};
-use pumice_types::{DType, DimExpr};
+use pumice_plan::kernels::sort::{LONG_RUN, SortMerge, SortRuns, SortSelect, TILE};
+use pumice_types::{DType, DimExpr, Target};
 
 impl Lower for ArgSortRuns {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
@@ -48,6 +48,12 @@ fn places_of_run(op: &ArgSortRuns, places: u64) -> u64 {
     }
 }
 
+/// Many threads where each then has some of a run.
+fn selecting(run: u64, target: &Target) -> &'static str {
+    let fast = SortSelect::DECL.variant(SortSelect::fast).is_some_and(|variant| variant.runs_on(target));
+    if fast && run >= LONG_RUN { SortSelect::fast } else { SortSelect::plain }
+}
+
 type Operands<'a> = (&'a PlacedView, Option<&'a PlacedView>, &'a PlacedView);
 
 impl Sort {
@@ -75,13 +81,7 @@ impl Sort {
         let mut step = StepBuilder::new();
         let x_bound = step.read(0, x);
         let order_bound = order.map_or_else(|| x_bound.unread(), |order| step.read(1, order));
-        let call = match op.sorted {
-            0 => CallBuilder::new(&SortRuns::DECL, SortRuns::plain)
-                .constant("given", u32::from(order.is_some()))
-                .constant("levels", self.run.ilog2()),
-            sorted => CallBuilder::new(&SortMerge::DECL, SortMerge::plain)
-                .own("sorted", ArgValue::U32(sorted as u32)),
-        };
+        let call = self.kernel(op, cx, order.is_some());
         let call = call
             .constant("kind", key_kind(x.view.dtype))
             .constant("down", u32::from(op.largest))
@@ -93,14 +93,42 @@ impl Sort {
         step.dispatch_node(cx, id, call, &groups)
     }
 
+    /// The kernel and what it has beside the others.
+    fn kernel(&self, op: &ArgSortRuns, cx: &LowerCx<'_>, given: bool) -> CallBuilder {
+        if op.sorted != 0 {
+            let sorted = ArgValue::U32(op.sorted as u32);
+            return CallBuilder::new(&SortMerge::DECL, SortMerge::plain).own("sorted", sorted);
+        }
+        let call = if self.selects(op) {
+            let most = self.keep.upper(cx.graph.symbols()).max(1).next_power_of_two();
+            CallBuilder::new(&SortSelect::DECL, selecting(self.run, cx.target))
+                .own("run", ArgValue::U32(self.run as u32))
+                .constant("levels", most.ilog2())
+        } else {
+            CallBuilder::new(&SortRuns::DECL, SortRuns::plain).constant("levels", self.run.ilog2())
+        };
+        call.constant("given", u32::from(given))
+    }
+
+    /// Whether some are chosen from more than a group puts in order.
+    fn selects(&self, op: &ArgSortRuns) -> bool {
+        op.sorted == 0 && self.run > TILE
+    }
+
     /// How many work, where kernels can count all elements.
     fn groups(&self, op: &ArgSortRuns, cx: &LowerCx<'_>) -> LowerResult<DimExpr> {
         let (tile, runs) = (DimExpr::from(TILE), &self.rows * &self.runs);
         let slots = &runs * &DimExpr::from(self.run);
         cx.fits_u32(&(&self.rows * &self.space.n), "the operand")?;
-        cx.fits_u32(&slots, "the places with what fills runs up")?;
         cx.fits_u32(&(&self.rows * &self.len), "the result")?;
-        Ok(if op.sorted == 0 { slots.ceil_div(&tile) } else { runs * self.keep.ceil_div(&tile) })
+        if self.selects(op) {
+            return Ok(runs);
+        }
+        cx.fits_u32(&slots, "the places with what fills runs up")?;
+        Ok(match op.sorted {
+            0 => slots.ceil_div(&tile),
+            _ => runs * self.keep.ceil_div(&tile),
+        })
     }
 
     /// The arguments that both kernels have.

@@ -10,7 +10,7 @@ use pumice_ir::ops::RecurrentLayer;
 use pumice_ir::shape::product;
 use pumice_plan::kernel::{ArgValue, Bound, CallBuilder};
 use pumice_plan::kernels::recurrence::{MOST_HIDDEN, RecurrentLayer as Kernel};
-use pumice_types::{DimExpr, Precision};
+use pumice_types::{DimExpr, Precision, Target};
 
 impl Lower for RecurrentLayer {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
@@ -32,6 +32,16 @@ impl Lower for RecurrentLayer {
         }
         Layer { op: self, operands: &operands, results: &results, hidden }.emit(cx, id)
     }
+}
+
+/// The least variant that holds the weights; `plain` reads them in each step.
+fn variant(hidden: u64, target: &Target) -> &'static str {
+    let holds = |name: &&str| Kernel::holds(name, hidden) && runs(name, target);
+    Kernel::KEPT.into_iter().find(holds).unwrap_or(Kernel::plain)
+}
+
+fn runs(name: &str, target: &Target) -> bool {
+    Kernel::DECL.variant(name).is_some_and(|variant| variant.runs_on(target))
 }
 
 /// Operands that are there, and results.
@@ -61,7 +71,7 @@ impl Layer<'_> {
         let (op, is) = (self.op, |i: usize| u32::from(self.operands[i].is_some()));
         let [f, g, h] = [&op.f, &op.g, &op.h].map(|act| act.number());
         let call = Kernel {
-            variant: Kernel::plain,
+            variant: variant(self.hidden, cx.target),
             cell: op.cell.number(),
             reverse: u32::from(op.reverse),
             after: u32::from(op.linear_before_reset),

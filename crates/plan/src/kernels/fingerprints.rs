@@ -256,8 +256,11 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "random_numbers", declaration: Fingerprint::hex("734407832d152598e45d7040b3ebf3cd4f5fa971b1805cd42124af77ea5f71dd"), code: &[
         ("plain", Fingerprint::hex("7076c2ff20a8259e491b7270e1a6a7859f1d8e8f0db97a0e9da376955c72e12c")),
     ] },
-    Compiled { kernel: "recurrent_layer", declaration: Fingerprint::hex("795546d5b5c5c8ddd27816084705af79e0f1da66b67365725c70755ef168a9b1"), code: &[
-        ("plain", Fingerprint::hex("8eb613ac47fb136647fd6d9e9d218e6b08754a404d4f3860207e56397429ec7c")),
+    Compiled { kernel: "recurrent_layer", declaration: Fingerprint::hex("b68419ffa3afd980ee3884979cca676ac00319d8585043eebe1f1293e50f46ac"), code: &[
+        ("kept_16", Fingerprint::hex("f4d7292db2ea577f29b18ea80c66a07ccab29f6f26b8a298816fb210c5bfb82d")),
+        ("kept_32", Fingerprint::hex("3e1ef2fd3586c60d6e57f5b74627ed26db16115a586b1ceb736def95b71e396f")),
+        ("kept_8", Fingerprint::hex("e45fcccc67b1814894291142f6e5236a3f327ad31be31069f6102a1b4e6f43dd")),
+        ("plain", Fingerprint::hex("982bd259f25c990a1f5b246788062bffb8495907a34a2d654e3cc4cca417b158")),
     ] },
     Compiled { kernel: "reduce_columns", declaration: Fingerprint::hex("5b8605b9e475a8fe4896ddf4a7cd718d7ec60a5b9672e382f27488ca008de58e"), code: &[
         ("plain", Fingerprint::hex("d66861f5dc71e6c5ddd31e748fabbe8557166f44b0bc284eaa38c5c4a4c9dc9b")),
@@ -292,10 +295,10 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain", Fingerprint::hex("1dd7cb3fa29e6efa1a90036f09d75ebc4801f3efe57095a9a6440a608e5e046c")),
     ] },
     Compiled { kernel: "scan_floats", declaration: Fingerprint::hex("b89b17acd6a0d4cdd6763966e5c340f3c414b0594ab95cec0e28c85eb5a60da1"), code: &[
-        ("plain", Fingerprint::hex("709ee5a0304f4a62974338965c571c49e40543d2c64b5d36f697e8f915b3d9ee")),
+        ("plain", Fingerprint::hex("e9328a73272224ea13bcbf54e2a31fb2d88fbc43761abdf1607f1a47bc032efa")),
     ] },
     Compiled { kernel: "scan_words", declaration: Fingerprint::hex("7086460a9f0748d88e89f1d593d5353bd2cfbc5b5fb41ea2496d7def4795f152"), code: &[
-        ("plain", Fingerprint::hex("f0deb2a2bf6868c7dd57eeadc2f5ce222d98fad46e82cd776fb61ce7d9a75220")),
+        ("plain", Fingerprint::hex("65161fe11175da35731aad3a175431244938f64c13e7d4cbba55340e4a2a119d")),
     ] },
     Compiled { kernel: "scatter_floats", declaration: Fingerprint::hex("5434f7982666a8918e33eb329d7e73f57b5df7968b2270ee12f3bdd43c7edfe6"), code: &[
         ("plain", Fingerprint::hex("1ad03840f006884c6e5e72ab6cec15e30cb5b309e7af6b139e2e4a9f1a505027")),
@@ -336,10 +339,14 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("wide8", Fingerprint::hex("e7fba2b679622b0431ea14317a49ae3813df6084da10f49e816bca564d2bbf9f")),
     ] },
     Compiled { kernel: "sort_merge", declaration: Fingerprint::hex("9857074d3e1bdcbdfd5abfbc083f6cd6e4c8f08c9bd49070bbae7b66cc22c40b"), code: &[
-        ("plain", Fingerprint::hex("369a8fef9d457b255b0ba2049c8cd9061181a763d55647b4aabf5b535a7f8b7a")),
+        ("plain", Fingerprint::hex("54dc01c9af921c215dc45fe69e518603dc9eae958fb84c35c88f46e247aabde1")),
     ] },
     Compiled { kernel: "sort_runs", declaration: Fingerprint::hex("374f62e4f27cff0295441f1371715380a0ca0ca16df61baea56922f9b4227795"), code: &[
-        ("plain", Fingerprint::hex("55323c423e05b6983c3597077310186773920595c1904f6674e168327bb4d062")),
+        ("plain", Fingerprint::hex("cd99c766592c95b0267150b2823c204539f13cea3a7430d51dac71dcda3863b9")),
+    ] },
+    Compiled { kernel: "sort_select", declaration: Fingerprint::hex("13e586779d39c7ca2e66d9d06262234eb5f0624fc720f7244f7ba1f5ec94869e"), code: &[
+        ("fast", Fingerprint::hex("7c3a68c5f7b318361804d246f74431e3f8dcae870889c34648bfb606d9618a38")),
+        ("plain", Fingerprint::hex("4302e55ef7a89b2ff1d7dbd0a7f1a908eba8d70ce39cef4e12ef363d01a2b647")),
     ] },
     Compiled { kernel: "status_begin", declaration: Fingerprint::hex("64ebd305c8117193be06422590fbd86bc39ef3db8184465c00d611f48387b6fa"), code: &[
         ("plain", Fingerprint::hex("9a0e595e1c728d01ebbd234661ef155ad692f8f7664aabb588f1d078214c4a0c")),

@@ -56,9 +56,10 @@ kernel! {
     /// `from`), h0 and c0 [batches, hidden] by bits 0 and 1 of `given`, else 0; y [steps, batches, hidden], 0 from a
     /// length on; last_h and last_c [batches, hidden], last_c that of cell 2, else last_h again. What is not read is xw
     /// again. `act_f` and others are activations by number, with alpha and beta; `clips` 1: what they are given is
-    /// clipped to -clip and clip.
+    /// clipped to -clip and clip. Variants `kept` hold r in registers, KEPT terms of each sum in each of PARTS threads:
+    /// ceil(hidden / KEPT) <= PARTS, and as many times hidden threads.
     pub struct RecurrentLayer = "recurrent_layer" in "recurrence/layer.comp";
-    grid "batches groups of 256 threads, folded";
+    grid "batches groups of 256 threads (kept_16, kept_32: 512), folded";
     args { steps: u32, batches: u32, hidden: u32, from: u32, clip: f32, alpha_f: f32, beta_f: f32, alpha_g: f32,
         beta_g: f32, alpha_h: f32, beta_h: f32 }
     operands { xw: read, r: read, rb: read, p: read, lens: read, h0: read, c0: read, y: write, last_h: write,
@@ -73,5 +74,29 @@ kernel! {
         let step = after(inside(units, sums), units.saturating_mul(2));
         after(inside(each(c.steps, 1), step), units.saturating_mul(2))
     };
-    variants { plain: zero }
+    variants {
+        plain: zero;
+        kept_8: zero { "THREADS": "256", "KEPT": "8", "PARTS": "6" };
+        kept_16: zero needs [Threads(512)] { "THREADS": "512", "KEPT": "16", "PARTS": "6" };
+        kept_32: zero needs [Threads(512)] { "THREADS": "512", "KEPT": "32", "PARTS": "4" }
+    }
+}
+
+impl RecurrentLayer {
+    /// Variants that hold r in registers, from the least one on.
+    pub const KEPT: [&'static str; 3] = [Self::kept_8, Self::kept_16, Self::kept_32];
+
+    /// Whether a variant holds the weights of so many hidden units; `plain` need not.
+    pub fn holds(variant: &str, hidden: u64) -> bool {
+        let Some(variant) = Self::DECL.variant(variant) else { return false };
+        let number =
+            |name| variant.defines.iter().find(|d| d.0 == name).and_then(|d| d.1.parse::<u64>().ok());
+        match ["THREADS", "KEPT", "PARTS"].map(number) {
+            [Some(threads), Some(kept), Some(most)] => {
+                let parts = hidden.div_ceil(kept);
+                parts <= most && parts * hidden <= threads
+            }
+            _ => true,
+        }
+    }
 }

@@ -4,10 +4,13 @@ use crate::kernel;
 use crate::kernel::KernelDecl;
 
 /// The declarations of this family.
-pub const DECLS: &[KernelDecl] = &[SortRuns::DECL, SortMerge::DECL];
+pub const DECLS: &[KernelDecl] = &[SortRuns::DECL, SortSelect::DECL, SortMerge::DECL];
 
 /// Places that one group puts in order, or writes of a merge.
 pub const TILE: u64 = 1024;
+
+/// Places of a run from which on more threads select: eight for each of theirs.
+pub const LONG_RUN: u64 = 8 * 1024;
 
 kernel! {
     /// Runs of 2^`levels` places put in order: y\[o, r * keep + j, c\], j < keep, is the j-th of run r < runs of row
@@ -30,6 +33,25 @@ kernel! {
 }
 
 kernel! {
+    /// The first `keep` <= 2^`levels` of runs of `run` places, as in `sort_runs`, and as many at most as one group puts
+    /// in order. A group counts digits of what it has until it knows the last one that it keeps.
+    pub struct SortSelect = "sort_select" in "sort/select.comp";
+    grid "rows * runs groups of 256 threads (fast: 1024), folded";
+    args { rows: u32, n: u32, m: u32, inner: u32, runs: u32, keep: u32, len: u32, run: u32 }
+    operands { x: read, order: read, y: write }
+    slots 0;
+    holes {}
+    specs { kind = 0: 0, down = 1: 0, wide = 2: 0, given = 3: 0, levels = 4: 10 }
+    trip_count |c| {
+        let walk = each(c.run, 1024);
+        let digits = inside(each(12, 1), after(walk, each(8, 1)));
+        let sorts = inside(inside(each(c.levels, 1), each(c.levels, 1)), each(2, 1));
+        after(after(digits, sorts), after(walk, each(8, 1)))
+    };
+    variants { plain: zero; fast: zero needs [Threads(1024)] { "THREADS": "1024" } }
+}
+
+kernel! {
     /// Two runs of `sorted` places of order that are in order, merged: y as in `sort_runs`, of runs of 2 * sorted.
     ///
     /// Each group writes 1024 places of a run, of which it finds the parts of both runs by bisection (merge path:
@@ -41,6 +63,6 @@ kernel! {
     slots 0;
     holes {}
     specs { kind = 0: 0, down = 1: 0, wide = 2: 0 }
-    trip_count |_| after(each(32, 1), each(12, 1).saturating_mul(4));
+    trip_count |_| after(each(5, 1), each(12, 1).saturating_mul(4));
     variants { plain: zero }
 }

@@ -81,9 +81,12 @@ pub fn samples() -> Vec<Sample> {
         samples.push(case([4, 2, 16], With { states: false, ..ALL }, &back));
         samples.push(case([1, 1, 1], ALL, &op));
         samples.push(case([3, 2, 257], ALL, &op));
+        // The most weights that each variant of a group keeps.
+        samples.extend([42, 85, 128].map(|hidden| case([3, 2, hidden], ALL, &clipped)));
+        samples.extend([43, 86].map(|hidden| case([4, 3, hidden], NONE, &back)));
         // Of so many units each step is a node.
-        samples.push(case([3, 2, 90], ALL, &clipped));
-        samples.push(case([4, 3, 86], NONE, &back));
+        samples.push(case([3, 2, 129], ALL, &clipped));
+        samples.push(case([4, 3, 131], NONE, &back));
         samples.push(case([0, 2, 3], ALL, &op));
         samples.push(case([3, 0, 3], ALL, &op));
         samples.push(case([30, 1, 33], With { lens: false, ..ALL }, &back));
@@ -99,10 +102,10 @@ pub fn samples() -> Vec<Sample> {
     samples.push(case([2, 1, 2049], ALL, &of_cells()[0]));
     samples.push(case([1, 70_000, 1], ALL, &of_cells()[0]));
     let wide = Sample::graph("a symbolic batch of 2, each step a node", |g| {
-        layer(g, [3.into(), sym("b", 0..=3)], 64, ALL, &of_cells()[2]);
+        layer(g, [3.into(), sym("b", 0..=3)], 130, ALL, &of_cells()[2]);
     });
-    samples.push(filled(wide.bind("b", 2), 64, 3));
-    samples.extend([5, 70].into_iter().flat_map(activations));
+    samples.push(filled(wide.bind("b", 2), 130, 3));
+    samples.extend([5, 130].into_iter().flat_map(activations));
     let gru = of_cells()[1].clone();
     samples.extend(steering_samples(
         "of five steps, a length",

@@ -14,8 +14,10 @@ use std::sync::Arc;
 /// The most steps that become nodes of their own.
 const MOST_STEPS: u64 = 512;
 
-/// Units of all gates from which on they do: a group that computes fewer for each step is as fast as two levels are.
+/// Units of all gates from which on they do, beyond the hidden units of which a group holds the weights
+/// (`kept.glsl`): fewer are as fast as two levels are.
 const LEAST_UNITS: u64 = 256;
+const MOST_KEPT: u64 = 128;
 
 /// Units that one group holds.
 const MOST_HELD: u64 = 2048;
@@ -26,7 +28,7 @@ pub(super) fn expand(op: &RecurrentLayer, graph: &Graph, id: NodeId) -> Option<P
     let (of_xw, of_r) = (graph.ty(node.input(0)?), graph.ty(node.input(1)?));
     let hidden = of_r.shape[0].as_extent()?;
     let steps = of_xw.shape[0].as_extent()?;
-    let few = steps <= MOST_STEPS && hidden * op.cell.gates() >= LEAST_UNITS;
+    let few = steps <= MOST_STEPS && hidden > MOST_KEPT && hidden * op.cell.gates() >= LEAST_UNITS;
     if steps == 0 || !(few || hidden > MOST_HELD) {
         return None;
     }

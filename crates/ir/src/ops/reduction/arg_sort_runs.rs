@@ -14,6 +14,8 @@ use pumice_types::{DType, DimExpr};
 
 /// Places of a run that one step sorts by itself.
 pub const RUN: u64 = 1024;
+/// Places of a run of which one step finds the first, at most `RUN` of them.
+pub const SELECTED: u64 = 1 << 14;
 
 crate::op! {
     /// Of x and of places along one of its axes, all of them or `order`: each run of `run` neighbouring ones is put in
@@ -28,7 +30,8 @@ crate::op! {
     pub struct ArgSortRuns {
         /// The axis.
         axis: i64 = -1,
-        /// Places that are put in order together: a power of two, at most 1024 where they are not merged.
+        /// Places that are put in order together: a power of two; where they are not merged at most 1024, or 16,384 of
+        /// which at most 1024 stay.
         run: i64,
         /// How many are in order already; 0: none.
         sorted: i64 = 0,
@@ -71,6 +74,7 @@ impl OpDef for ArgSortRuns {
                 .iter()
                 .map(|&d| case(d, &[5, 2500], ArgSortRuns { largest: true, ..of(run) }, Fill::Range(0, 9))),
         );
+        samples.extend(selected());
         samples.extend([
             case(f, &[7], of(1), Fill::Any),
             case(f, &[0], of(64), Fill::Any),
@@ -118,8 +122,10 @@ impl ArgSortRuns {
         if self.run < 1 || self.run > 1 << 31 || !(self.run as u64).is_power_of_two() {
             return wrong("run", "a run is a power of two, at most 2^31");
         }
-        if self.sorted == 0 && self.run > RUN as i64 {
-            return wrong("run", "a run that is not merged has at most 1024 places");
+        let few = self.keep.as_ref().is_some_and(|keep| keep.upper(cx.symbols()) <= RUN);
+        let most = if few { SELECTED } else { RUN };
+        if self.sorted == 0 && self.run > most as i64 {
+            return wrong("run", "a run that is not merged has 1024 places, or 16384 of which 1024 stay");
         }
         if self.sorted != 0 && (self.sorted.checked_mul(2) != Some(self.run) || self.sorted < RUN as i64) {
             return wrong("sorted", "two runs of at least 1024 places are merged into one");
@@ -175,6 +181,25 @@ fn case(d: DType, shape: &[u64], op: ArgSortRuns, fill: Fill) -> Sample {
     sample.fill("x", fill)
 }
 
+/// Runs of more than 1024, of which the first stay.
+fn selected() -> Vec<Sample> {
+    let of = |run, keep: u64, largest| ArgSortRuns { keep: Some(keep.into()), largest, ..of(run) };
+    let every = NUMERIC.iter().flat_map(|&d| {
+        [(false, Fill::Special), (true, Fill::Range(0, 30))]
+            .map(|(largest, fill)| case(d, &[2, 2500], of(2048, 70, largest), fill))
+    });
+    let f = DType::F32;
+    let inner = ArgSortRuns { axis: 1, ..of(2048, 1000, false) };
+    let odd = [
+        case(f, &[2, 5000], of(4096, 1, false), Fill::Special),
+        case(f, &[1, 20_000], of(8192, 50, true), Fill::Any),
+        case(f, &[2, 3000, 2], inner, Fill::Range(0, 9)),
+        case(f, &[2, 1500], of(2048, 0, false), Fill::Any),
+        case(f, &[1, 9000], of(16_384, 1024, false), Fill::Constant(2.0)),
+    ];
+    every.chain(odd).collect()
+}
+
 /// Orders that name places at their extremes.
 fn extreme_places() -> Vec<Sample> {
     let build = |g: &GraphBuilder, d: DType, order: Value, largest: bool| {
@@ -190,6 +215,17 @@ fn extreme_places() -> Vec<Sample> {
         let y = g.arg_sort_runs(x, Some(order), merging(1024));
         g.output("inside", g.reduce_all(g.less(y, g.constant_scalar(DType::I32, 2048.0)), &[0, 1], false));
     }));
+    samples.push(
+        Sample::graph("chosen from places that say anything", |g| {
+            let x = g.input("x", tensor(DType::F32, [2, 1200]));
+            let order = g.input("order", tensor(DType::I32, [2, 3000]));
+            g.output(
+                "y",
+                g.arg_sort_runs(x, Some(order), ArgSortRuns { keep: Some(900.into()), ..of(2048) }),
+            );
+        })
+        .fill("order", Fill::Range(-500, 1500)),
+    );
     samples.extend([(DType::F32, true), (DType::I64, false)].map(|(d, largest)| {
         let list = |g: &GraphBuilder, order| build(g, d, order, largest);
         steering_list(&format!("places of an order of {d}"), DType::I32, 5, &[1, 7], list)

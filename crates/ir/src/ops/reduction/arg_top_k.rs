@@ -1,6 +1,6 @@
 //! `ArgTopK`: where the largest elements are, in their order.
 
-use super::arg_sort_runs::{ArgSortRuns, RUN};
+use super::arg_sort_runs::{ArgSortRuns, RUN, SELECTED};
 use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
@@ -14,7 +14,9 @@ use crate::{Graph, NodeId, Patch, PatchRef};
 use pumice_types::{DType, DimExpr};
 
 /// The largest number of places of which each run gives some, again and again; more are merged.
-const FEW: u64 = RUN / 4;
+const FEW: u64 = RUN;
+/// Places of a run of many: half of what one step takes, so that more groups work.
+const MANY: u64 = SELECTED / 2;
 /// The most elements of an axis.
 const MOST: u64 = 1 << 31;
 
@@ -105,8 +107,7 @@ impl OpDef for ArgTopK {
             index_dtype: DType::I32,
         };
         let mut sort = Sort { patch: expansion(graph, id), name: graph.node_name(id), x, at: None };
-        let k = upper(&self.k);
-        let n = upper(&shape[axis]);
+        let (k, n) = (upper(&self.k), upper(&shape[axis]));
         let last = if k <= FEW { sort.keep_first(&runs, &self.k, n, k) } else { sort.merge_all(&runs, n) };
         let keep = (self.k != shape[axis]).then(|| self.k.clone());
         let last = ArgSortRuns { index_dtype: self.index_dtype, keep, whole: true, ..last };
@@ -133,11 +134,11 @@ impl Sort<'_> {
 
     /// Of every run its first k, until there is one run; the op of the last one.
     fn keep_first(&mut self, runs: &ArgSortRuns, k: &DimExpr, mut places: u64, most: u64) -> ArgSortRuns {
-        while places > RUN {
-            self.step(ArgSortRuns { keep: Some(k.clone()), ..runs.clone() });
-            places = places.div_ceil(RUN) * most;
+        while places > SELECTED {
+            self.step(ArgSortRuns { run: MANY as i64, keep: Some(k.clone()), ..runs.clone() });
+            places = places.div_ceil(MANY) * most;
         }
-        runs.clone()
+        ArgSortRuns { run: places.next_power_of_two().max(RUN) as i64, ..runs.clone() }
     }
 
     /// All runs in order, and two of them merged until there is one; the op of the last one.

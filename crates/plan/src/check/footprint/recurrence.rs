@@ -3,7 +3,7 @@
 use super::accesses::Accesses;
 use super::call::{Call, iteration, law};
 use super::{Footprint, Rule, Wrong};
-use crate::kernels::recurrence::{MOST_HIDDEN, decay};
+use crate::kernels::recurrence::{MOST_HIDDEN, RecurrentLayer, decay};
 
 /// The rules of this family.
 pub(super) const RULES: &[(&str, Rule)] = &[("linear_recurrence", linear), ("recurrent_layer", layer)];
@@ -76,7 +76,8 @@ fn states(
 /// `recurrent_layer`.
 fn layer(call: &Call<'_>) -> Result<Footprint, Wrong> {
     let [steps, batches, hidden, from] = call.counts(["steps", "batches", "hidden", "from"])?;
-    law(hidden > 0 && hidden <= MOST_HIDDEN, || format!("{hidden} hidden units"))?;
+    let holds = hidden > 0 && hidden <= MOST_HIDDEN && RecurrentLayer::holds(&call.call.variant, hidden);
+    law(holds, || format!("{hidden} hidden units"))?;
     let width = [1, 3, 4][call.choice("cell", 3)? as usize] * hidden;
     ["reverse", "after", "coupled", "clips"].into_iter().try_for_each(|name| call.flag(name).map(drop))?;
     ["act_f", "act_g", "act_h"].into_iter().try_for_each(|name| call.choice(name, 11).map(drop))?;

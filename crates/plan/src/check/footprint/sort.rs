@@ -7,7 +7,8 @@ use super::{Footprint, Rule, Wrong};
 use crate::kernels::sort::TILE;
 
 /// The rules of this family.
-pub(super) const RULES: &[(&str, Rule)] = &[("sort_runs", runs), ("sort_merge", merge)];
+pub(super) const RULES: &[(&str, Rule)] =
+    &[("sort_runs", runs), ("sort_select", select), ("sort_merge", merge)];
 
 /// Extents of what is put in order.
 struct Extents {
@@ -62,7 +63,11 @@ fn runs(call: &Call<'_>) -> Result<Footprint, Wrong> {
     let size = 1 << call.choice("levels", u64::from(TILE.ilog2()) + 1)?;
     let e = Extents::of(call, size)?;
     let groups = iteration(&[e.rows, e.runs, size])?.div_ceil(TILE);
-    let footprint = e.footprint(call, groups, TILE)?;
+    unsorted(call, &e, e.footprint(call, groups, TILE)?)
+}
+
+/// Adds the places that are given.
+fn unsorted(call: &Call<'_>, e: &Extents, footprint: Footprint) -> Result<Footprint, Wrong> {
     let given = call.flag("given")?;
     call.own_or_again(given, 1, 0)?;
     if given {
@@ -70,6 +75,15 @@ fn runs(call: &Call<'_>) -> Result<Footprint, Wrong> {
     }
     law(e.m == e.n, || format!("{} places of an axis of {}", e.m, e.n))?;
     Ok(footprint)
+}
+
+/// `sort_select`.
+fn select(call: &Call<'_>) -> Result<Footprint, Wrong> {
+    let [run] = call.counts(["run"])?;
+    let e = Extents::of(call, run)?;
+    let most = 1 << call.choice("levels", u64::from(TILE.ilog2()) + 1)?;
+    law(e.keep <= most, || format!("{} places kept of {most} put in order", e.keep))?;
+    unsorted(call, &e, e.footprint(call, iteration(&[e.rows, e.runs])?, 1)?)
 }
 
 /// `sort_merge`.
