@@ -2,6 +2,8 @@
 // y[j] = e^(-pi i d^2 / period), d = j, or WRAPPED the distance from the nearer end, and then 0 where that is period or
 // more. One thread a number.
 #include "interface.glsl"
+#include "divide.glsl"
+#define parted divide
 #include "roots.glsl"
 layout(local_size_x = 256) in;
 

@@ -1,25 +1,33 @@
 #version 460
-// One pass of a Fourier transform (Stockham): `at_once` lines of `radix` values a group, in shared memory, up to eight
+// One pass of a Fourier transform (Stockham): `at_once` lines of `radix` values a group, in shared memory, up to sixteen
 // values a thread. A value is turned by the line's own k of `done` when it is loaded. Then a line is passes again, by the
 // factors of the radix: after factors of the product p, with q the next one, y[h p q + m] = sum over r < q of
-// x[r radix / q + h p + m % p] w^r, m < p q, by Horner's rule, where w is the root of m of p q, from a table of the roots
-// of the radix.
+// x[r radix / q + h p + m % p] w^r, m < p q, where w is the root of m of p q.
 #include "interface.glsl"
-#include "roots.glsl"
 layout(local_size_x = 256) in;
 
-const uint EACH = 8u;
-shared vec2 held[2048], roots[2048];
+const uint EACH = 16u;
+shared vec2 held[4096];
 
-// Values of a line in the pass, and lines of the group.
-uint radix, lines;
+#include "numbers.glsl"
+#include "roots.glsl"
 
-// n / d, a shift where d is a power of two.
-uint parted(uint n, uint d, out uint rest) {
-    if ((d & (d - 1u)) != 0u) return divide(n, d, rest);
-    rest = n & (d - 1u);
-    return n >> findMSB(d);
+// Lines that lie side by side in memory stand an odd number of values apart, and neighbouring threads take neighbouring
+// lines; of others, neighbouring values, and blocks of sixteen are shuffled: so that threads meet few banks twice.
+const bool SPREAD = ACROSS + BACK != 0u;
+uint pitch() { return SPREAD && lines() > 1u ? radix() | 1u : radix(); }
+uint at(uint i) { return SPREAD ? i : i ^ (i >> 4u & 15u); }
+
+// Where the line of sum b of a pass begins that takes values `apart` apart, and which of its sums it is.
+uint line_at(uint b, uint apart, out uint rest) {
+    uint g;
+    if (SPREAD) rest = parted(b, lines(), g);
+    else g = parted(b, apart, rest);
+    return g * pitch();
 }
+
+// Whether a thread is past `all` at its turn u; the first part is known where the numbers are constants.
+bool beyond(uint t, uint u, uint step, uint all) { return u * step >= all || t + u * step >= all; }
 
 struct Line {
     uint o, j, i;
@@ -27,100 +35,101 @@ struct Line {
 
 Line line_of(uint line) {
     Line l;
-    l.o = parted(parted(line, arg_inner(), l.i), arg_length() / radix, l.j);
+    l.o = parted(parted(line, inner(), l.i), extent() / radix(), l.j);
     return l;
 }
 
 // Element e of the group: line g and place r, which lie side by side in memory along the one or the other.
 uint place_of(uint e, uint across, out uint g) {
     uint r;
-    if (across == 1u) r = parted(e, lines, g);
-    else g = parted(e, radix, r);
+    if (across == 1u) r = parted(e, lines(), g);
+    else g = parted(e, radix(), r);
     return r;
 }
 
 bool is_finite(float v) { return (floatBitsToUint(v) & 0x7f800000u) != 0x7f800000u; }
 
 vec2 given_value(Line l, uint t) {
-    uint n = arg_length(), given = arg_given();
+    uint n = extent();
     bool turned = MIRRORED == 1u && t > n / 2u;
     if (turned) t = n - t;
-    if (t >= given) return vec2(0.0);
-    uint at = (l.o * given + t) * arg_inner() + l.i;
-    if (COMPLEX == 0u) return vec2(load_x(at), 0.0);
-    vec2 z = vec2(load_x(2u * at), load_x(2u * at + 1u));
+    if (given() < n && t >= given()) return vec2(0.0);
+    uint place = (l.o * given() + t) * inner() + l.i;
+    if (COMPLEX == 0u) return vec2(load_x(place), 0.0);
+    vec2 z = uintBitsToFloat(loadu2_x(place));
     if (MIRRORED == 1u && (t == 0u || 2u * t == n)) z.y = 0.0;
     return turned ? vec2(z.x, -z.y) : z;
 }
 
 // A value of the pass: all sums with one that is not finite are NaN.
 vec2 value(Line l, uint r) {
-    uint t = r * (arg_length() / radix) + l.j, k;
+    uint t = r * (extent() / radix()) + l.j, k;
     vec2 z = given_value(l, t);
-    if (WEIGHTED == 1u) z = times(z, vec2(load_by(2u * t), load_by(2u * t + 1u)));
+    if (WEIGHTED == 1u && (MIRRORED == 1u || t < given())) z = times(z, uintBitsToFloat(loadu2_by(t)));
     if (!is_finite(z.x) || !is_finite(z.y)) return vec2(uintBitsToFloat(0x7fc00000u));
-    if (arg_done() == 1u) return z;
-    parted(l.j, arg_done(), k);
-    return times(z, root(r * k, radix * arg_done()));
-}
-
-#include "butterflies.glsl"
-
-// The sum of q values of the line that begins at `first`, for its place; p is what was transformed before.
-vec2 joined(uint first, uint place, uint p, uint q) {
-    uint m, h = parted(place, p * q, m), low;
-    parted(m, p, low);
-    uint apart = radix / q, at = first + h * p + low + (q - 1u) * apart;
-    vec2 w = roots[m * (apart / p)];
-    vec2 sum = held[at];
-    for (uint r = 1u; r < q; r++) {
-        at -= apart;
-        sum = held[at] + times(w, sum);
-    }
-    return sum;
+    if (done() == 1u) return z;
+    parted(l.j, done(), k);
+    return times(z, root(r * k, radix() * done()));
 }
 
 void store(Line l, uint s, vec2 z) {
-    uint done = arg_done(), k, a = parted(l.j, done, k), at = a * done * radix + k + s * done;
-    if (at >= arg_kept()) return;
-    at = (l.o * arg_kept() + at) * arg_inner() + l.i;
+    uint k, a = parted(l.j, done(), k), to = a * done() * radix() + k + s * done();
+    if (kept() < extent() && to >= kept()) return;
+    to = (l.o * kept() + to) * inner() + l.i;
     z *= arg_factor();
-    store_y(PAIRS == 1u ? 2u * at : at, z.x);
-    if (PAIRS == 1u) store_y(2u * at + 1u, z.y);
+    if (PAIRS == 1u) storeu2_y(to, floatBitsToUint(z));
+    else store_y(to, z.x);
 }
 
+#include "butterflies.glsl"
+#include "odd.glsl"
+#include "primes.glsl"
+
+// A pass by q, or where that is 1 by the next one of the primes.
+void joined(uint t, inout uint p, inout uint primes, uint q) {
+    uint by = q;
+    if (q == 8u) pass_8(t, p);
+    else if (q == 4u) pass_4(t, p);
+    else if (q == 2u) pass_2(t, p);
+    else if (q == 3u) pass_3(t, p);
+    else if (q == 5u) pass_5(t, p);
+    else if (q == 7u) pass_7(t, p);
+    else if (q == 9u) pass_9(t, p);
+    else if (q == 11u) pass_11(t, p);
+    else if (q == 13u) pass_13(t, p);
+    else if (q == 1u) {
+        by = primes & 255u;
+        pass_prime(t, p, by);
+        primes >>= 8u;
+    }
+    p *= by;
+}
+#define NEXT(I) if ((FIXED_RADICES >> (4u * I) & 15u) != 0u) joined(t, p, primes, FIXED_RADICES >> (4u * I) & 15u);
+
 void main() {
-    radix = arg_radix();
-    lines = arg_at_once();
-    uint t = gl_LocalInvocationID.x, begin = linear_group() * lines, g;
+    uint t = gl_LocalInvocationID.x, begin = linear_group() * lines(), g, p = 1u, all = lines() * radix();
+    // No branch between the loads, so that they are under way together: beyond the ends the last ones are loaded again.
+    vec2 v[EACH];
     [[unroll]] for (uint u = 0u; u < EACH; u++) {
-        uint e = t + 256u * u;
-        if (e < radix) roots[e] = root(e, radix);
-        if (e >= lines * radix) continue;
-        uint r = place_of(e, ACROSS, g);
-        if (begin + g < arg_lines()) held[g * radix + r] = value(line_of(begin + g), r);
+        if (256u * u >= all) break;
+        uint r = place_of(min(t + 256u * u, all - 1u), ACROSS, g);
+        v[u] = value(line_of(min(begin + g, arg_lines() - 1u)), r);
+    }
+    [[unroll]] for (uint u = 0u; u < EACH; u++) {
+        if (256u * u >= all) break;
+        uint r = place_of(min(t + 256u * u, all - 1u), ACROSS, g);
+        held[at(g * pitch() + r)] = v[u];
     }
     barrier();
-    uint p = 1u;
-    for (uint left = arg_radices(); left != 0u; left >>= 4u) {
-        uint q = left & 15u, before = p;
-        p *= q;
-        if (q == 8u) eights(t, before);
-        else if (q == 4u) fours(t, before);
-        else if (q == 2u) twos(t, before);
-        if (q == 8u || q == 4u || q == 2u) continue;
-        vec2 y[EACH];
-        [[unroll]] for (uint u = 0u; u < EACH; u++) {
-            uint e = t + 256u * u, place = place_of(e, 0u, g);
-            if (e < lines * radix) y[u] = joined(e - place, place, before, q);
-        }
-        barrier();
-        [[unroll]] for (uint u = 0u; u < EACH; u++) if (t + 256u * u < lines * radix) held[t + 256u * u] = y[u];
-        barrier();
+    uint primes = FIXED ? FIXED_PRIMES : arg_primes();
+    if (FIXED) {
+        NEXT(0u) NEXT(1u) NEXT(2u) NEXT(3u) NEXT(4u) NEXT(5u) NEXT(6u)
+    } else {
+        for (uint left = arg_radices(); left != 0u; left >>= 4u) joined(t, p, primes, left & 15u);
     }
     [[unroll]] for (uint u = 0u; u < EACH; u++) {
-        if (t + 256u * u >= lines * radix) break;
+        if (beyond(t, u, 256u, all)) break;
         uint s = place_of(t + 256u * u, BACK, g);
-        if (begin + g < arg_lines()) store(line_of(begin + g), s, held[g * radix + s]);
+        if (begin + g < arg_lines()) store(line_of(begin + g), s, held[at(g * pitch() + s)]);
     }
 }

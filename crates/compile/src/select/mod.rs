@@ -21,6 +21,7 @@ pub mod reduce;
 pub mod scatter;
 pub mod softmax;
 pub mod split_attention;
+pub mod transform;
 
 use crate::error::CompileError;
 use pumice_types::{Precision, Target};
@@ -58,6 +59,7 @@ pub const FAMILIES: &[&FamilyDecl] = &[
     elementwise::STRIDED,
     elementwise::CROSSED,
     elementwise::TRANSPOSED,
+    transform::FIXED,
 ];
 
 /// What a target's table says, by family.
@@ -87,6 +89,8 @@ pub struct Selection {
     pub scatter: scatter::Rules,
     /// Elementwise steps.
     pub elementwise: elementwise::Rules,
+    /// Passes of transforms.
+    pub transform: transform::Rules,
 }
 
 impl Selection {
@@ -143,6 +147,7 @@ impl Selection {
             softmax_rows: softmax::Rules(read(softmax::ROWS)?),
             softmax_columns: columns::SoftmaxRules(columns::Narrower(read(columns::SOFTMAX)?)),
             scatter: scatter::Rules(read(scatter::ROWS)?),
+            transform: transform::Rules(read(transform::FIXED)?),
             elementwise: elementwise::Rules {
                 flat: read(elementwise::FLAT)?,
                 strided: read(elementwise::STRIDED)?,

@@ -142,10 +142,10 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain", Fingerprint::hex("f3ca478047e2ce2897a3e1a9c9b4aa236a1efb62e7ac387199dc3d3cf3ade89b")),
     ] },
     Compiled { kernel: "fft_chirp", declaration: Fingerprint::hex("cb71cf92b891628bc58f5e10bb56b73d8bec9f2b05167ccff32aff9c025e5e96"), code: &[
-        ("plain", Fingerprint::hex("344d0f5526d6d69be6a7a6ceef0a5e0299f59032527575f489e98f4b57aa4fbb")),
+        ("plain", Fingerprint::hex("bb4ec2b2ed3c09ca983898051834ee7aa2c8acfd5193e4819754a2ca101f868a")),
     ] },
-    Compiled { kernel: "fft_pass", declaration: Fingerprint::hex("61bc11f35612df1ad7bf2be149b3966d8be18b515568353000699302229defa7"), code: &[
-        ("plain", Fingerprint::hex("fd462139dcbcabaf6c69988d59f98bd67e24e08514274e1da3f2a111c1434538")),
+    Compiled { kernel: "fft_pass", declaration: Fingerprint::hex("6f2ad9902f4d2d236f5b203dac795e8afa7113ff632ce6622e01f96a59abd2f5"), code: &[
+        ("plain", Fingerprint::hex("d36bbc9e337512e505a86a674d17f698fe154668c9e6685596906674538e5362")),
     ] },
     Compiled { kernel: "fill", declaration: Fingerprint::hex("8ad0a0836be3fd8bc3f47d3c666a0eedb6a04d07496d59238d319d4eeb93c52e"), code: &[
         ("plain", Fingerprint::hex("ff6d992d634bdf7c5be5dddbcb579eeb6b87bc6fa02efc8996746da7fc9fe75a")),

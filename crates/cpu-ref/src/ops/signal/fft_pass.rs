@@ -7,6 +7,7 @@ use crate::index::axis_of;
 use crate::lines::Lines;
 use crate::tolerance::Tolerance;
 use pumice_ir::ops::FftPass;
+use std::iter::repeat;
 
 impl Eval for FftPass {
     fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array> {
@@ -71,6 +72,7 @@ fn values(op: &FftPass, cx: &EvalCx<'_>, given: &Lines, which: (usize, usize)) -
         mirror(&mut line, given.rows);
     }
     let Some(by) = cx.opt(1) else { return line };
-    let by = by.as_floats().chunks_exact(2).map(|z| (z[0], z[1]));
+    // Past the values that are given there need be none: they are 0.
+    let by = by.as_floats().chunks_exact(2).map(|z| (z[0], z[1])).chain(repeat((1.0, 0.0)));
     line.into_iter().zip(by).map(|(z, by)| times(z, by)).collect()
 }

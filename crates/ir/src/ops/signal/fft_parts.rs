@@ -1,9 +1,9 @@
 //! What a transform of a constant length is made of: passes, one where all of its values fit into one, and for a length
-//! with a prime above 13 the convolution with a chirp.
+//! with a prime above 251 the convolution with a chirp.
 
 use super::fft::{Fft, FftNorm};
 use super::fft_chirp::FftChirp;
-use super::fft_pass::{FftPass, MOST_AT_ONCE, without_small_primes};
+use super::fft_pass::{FftPass, MOST_AT_ONCE, is_at_once, is_of_passes};
 use crate::infer::normalize_axis;
 use crate::ops::def::expansion;
 use crate::ops::{Cast, Slice};
@@ -14,7 +14,7 @@ use pumice_types::{DType, DimExpr};
 const MOST: i64 = 1 << 22;
 /// The most values of one pass of several, and of one over values that do not lie side by side: a group takes several
 /// lines that do.
-const MOST_ACROSS: i64 = 512;
+const MOST_ACROSS: i64 = 1024;
 
 /// The parts of a transform; none where symbols decide its length or that of x, where there is nothing, and beyond
 /// 2^22 values: these are the host's.
@@ -25,8 +25,13 @@ pub(super) fn expand(op: &Fft, graph: &Graph, id: NodeId) -> Option<Patch> {
     let given = ty.shape[axis].as_const().filter(|&n| n > 0)?;
     let n = op.length(&ty.shape[axis]).as_const().filter(|n| (1..=MOST).contains(n))?;
     let adjacent = ty.shape[axis + 1..ty.rank() - 1].iter().all(|d| d.is(1));
-    let mut parts =
-        Parts { patch: expansion(graph, id), name: graph.node_name(id), axis: axis as i64, adjacent };
+    let mut parts = Parts {
+        patch: expansion(graph, id),
+        name: graph.node_name(id),
+        axis: axis as i64,
+        adjacent,
+        given: given.min(op.taken(n)),
+    };
     let x = parts.taken(PatchRef::Old(node.input(0)?), ty.dtype(), given, op.taken(n));
     let y = parts.transform(x, op, n);
     let y = if ty.dtype() == DType::F32 { y } else { parts.add(Cast { to: ty.dtype() }, "narrowed", &[y]) };
@@ -70,6 +75,8 @@ struct Parts<'g> {
     axis: i64,
     /// Whether the values of a line lie side by side.
     adjacent: bool,
+    /// Values of a line that are transformed: others are 0.
+    given: i64,
 }
 
 impl Parts<'_> {
@@ -95,7 +102,7 @@ impl Parts<'_> {
 
     fn transform(&mut self, x: PatchRef, op: &Fft, n: i64) -> PatchRef {
         let first = FftPass { mirrored: op.is_mirrored(), ..FftPass::of(n) };
-        if without_small_primes(n) == 1 {
+        if is_of_passes(n) {
             return self.passes(x, None, op.inverse, &first, &op.last(n));
         }
         self.by_convolution(x, op, first)
@@ -123,18 +130,23 @@ impl Parts<'_> {
         x
     }
 
-    /// X_k = c_k·Σ_t (x_t·c_t)·c̄_(k−t), c_j = e^(∓πij²/n): a cyclic convolution over a power of two, made by its
-    /// transform.
+    /// X_k = c_k·Σ_t (x_t·c_t)·c̄_(k−t), c_j = e^(∓πij²/n): a cyclic convolution over a length of small factors, made by
+    /// its transform. The first pass multiplies x by the chirp, but not one side of a spectrum, whose other side is at n.
     fn by_convolution(&mut self, x: PatchRef, op: &Fft, first: FftPass) -> PatchRef {
         let (n, inverse) = (first.length, op.inverse);
-        let m = (2 * n as u64 - 1).next_power_of_two() as i64;
+        let m = convolved(2 * n - 1);
         let (alone, whole) = (FftPass { radix: 1, ..first }, FftPass::of(m));
         let chirp = FftChirp { length: n, extent: n, inverse, wrapped: false };
         let filter = FftChirp { extent: m, inverse: !inverse, wrapped: true, ..chirp.clone() };
+        let begin = FftChirp { extent: self.given, ..chirp.clone() };
         let chirp = self.add(chirp, "chirp", &[]);
         let filter = self.add(filter, "filter", &[]);
-        let x = self.pass(x, Some(chirp), alone);
-        let spectrum = self.passes(x, None, false, &whole, &whole);
+        let (x, by) = match op.is_mirrored() {
+            true => (self.pass(x, Some(chirp), alone), None),
+            false if self.given == n => (x, Some(chirp)),
+            false => (x, Some(self.add(begin, "begin", &[]))),
+        };
+        let spectrum = self.passes(x, by, false, &whole, &whole);
         let filter = self.of_filter(filter, &whole);
         let back = FftPass { kept: n, factor: 1.0 / m as f32, ..whole.clone() };
         let y = self.passes(spectrum, Some(filter), true, &whole, &back);
@@ -151,31 +163,53 @@ impl Parts<'_> {
     }
 }
 
-/// The lengths of the passes of a line, whose product it is: one if it may be, else each as long as it may be.
+/// The least length from n on that is a power of two, or three, five, nine or fifteen times one from sixteen on.
+fn convolved(n: i64) -> i64 {
+    let of = |odd: i64| (n as u64).div_ceil(odd as u64).next_power_of_two() as i64;
+    [3, 5, 9, 15].into_iter().filter(|&odd| of(odd) >= 16).map(|odd| odd * of(odd)).fold(of(1), i64::min)
+}
+
+/// The lengths of the passes of a line, whose product it is: one if it may be, else as few as may be, of like lengths.
 fn lengths(length: i64, most: i64) -> Vec<i64> {
-    if length <= most {
+    if length <= most && is_at_once(length) {
         return vec![length];
     }
-    let (mut left, mut lengths) = (length, Vec::new());
-    while left > 1 {
-        let next = (1..=MOST_ACROSS).rev().find(|radix| left % radix == 0).unwrap_or(1);
-        lengths.push(next);
-        left /= next;
+    (2..24).find_map(|count| of_like_lengths(length, count)).unwrap_or_default()
+}
+
+/// `count` passes: the first is the least factor from the root on that leaves some for the others.
+fn of_like_lengths(length: i64, count: u32) -> Option<Vec<i64>> {
+    let fits = |n: &i64| length % n == 0 && is_at_once(*n);
+    if count == 1 {
+        return fits(&length.min(MOST_ACROSS)).then(|| vec![length]).filter(|_| length <= MOST_ACROSS);
     }
-    lengths
+    let least = (1..=MOST_ACROSS).find(|n| n.saturating_pow(count) >= length)?;
+    (least..=MOST_ACROSS).filter(fits).find_map(|n| {
+        let mut lengths = vec![n];
+        lengths.extend(of_like_lengths(length / n, count - 1)?);
+        Some(lengths)
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::lengths;
+    use super::{convolved, lengths};
 
     #[test]
     fn lengths_are_whole_factors() {
         assert_eq!(lengths(1, 2048), [1]);
         assert_eq!(lengths(2048, 2048), [2048]);
-        assert_eq!(lengths(2048, 512), [512, 4]);
-        assert_eq!(lengths(1 << 22, 2048), [512, 512, 16]);
+        assert_eq!(lengths(2048, 1024), [64, 32]);
+        assert_eq!(lengths(1 << 20, 4096), [1024, 1024]);
+        assert_eq!(lengths(1 << 22, 4096), [256, 128, 128]);
+        assert_eq!(lengths(71 * 64, 4096), [71, 64]);
+        assert_eq!(lengths(251 * 16, 4096), [251, 16]);
         assert_eq!(lengths(13i64.pow(5), 2048), [169, 169, 13]);
-        assert_eq!(lengths(4400, 2048), [440, 10]);
+        assert_eq!(lengths(4400, 4096), [80, 55]);
+    }
+
+    #[test]
+    fn convolutions_have_small_factors() {
+        assert_eq!([1, 5, 200, 513, 4097].map(convolved), [1, 8, 240, 576, 4608]);
     }
 }

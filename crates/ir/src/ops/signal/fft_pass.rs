@@ -12,18 +12,34 @@ use pumice_types::{DType, DimExpr};
 /// The most values of a line.
 pub const MOST_VALUES: i64 = 1 << 23;
 /// The most values that one pass transforms.
-pub const MOST_AT_ONCE: i64 = 2048;
-/// Primes that the lengths of passes are made of.
-const PRIMES: [i64; 6] = [2, 3, 5, 7, 11, 13];
+pub const MOST_AT_ONCE: i64 = 4096;
+/// The largest prime that the lengths of passes are made of: half of it is a chain of sums.
+const MOST_PRIME: i64 = 251;
+/// The largest prime whose roots a pass has as constants; it keeps those of others beside the values.
+const MOST_SMALL: i64 = 13;
 
-/// What is left of a length without those primes.
-pub(super) fn without_small_primes(mut n: i64) -> i64 {
-    for p in PRIMES {
-        while n > 0 && n % p == 0 {
+/// The largest prime factor of a length, 1 of 1; of what has one above 251, a number above that.
+fn largest_prime(mut n: i64) -> i64 {
+    let mut largest = 1;
+    for p in 2..=MOST_PRIME {
+        while n > 1 && n % p == 0 {
             n /= p;
+            largest = p;
         }
     }
-    n
+    largest.max(n)
+}
+
+/// Whether passes can make a transform of this length.
+pub(super) fn is_of_passes(n: i64) -> bool {
+    largest_prime(n) <= MOST_PRIME
+}
+
+/// Whether one pass takes this many values of a line: with roots of a large prime beside them, in whole sixteens.
+pub(super) fn is_at_once(n: i64) -> bool {
+    let prime = largest_prime(n);
+    let beside = if prime > MOST_SMALL { prime } else { 0 };
+    (1..=MOST_AT_ONCE).contains(&n) && prime <= MOST_PRIME && (n + 15) / 16 * 16 + beside <= MOST_AT_ONCE
 }
 
 crate::op! {
@@ -32,9 +48,9 @@ crate::op! {
     /// over r < n, for every s < n and j < N/n. After passes whose lengths have the product N, each with the product of
     /// those before it as `done`, y is the transform of x.
     ///
-    /// x\[…, m, …, 1 or 2\], m ≤ N; values past m are 0. `by`\[N, 2\] multiplies them, as complex numbers. The first
-    /// `kept` results → \[…, kept, …, 2\], or their real parts. Where one of the n values of a sum is not finite, its
-    /// results are NaN.
+    /// x\[…, m, …, 1 or 2\], m ≤ N; values past m are 0. `by`\[m, 2\], N of them where x is
+    /// one side of a spectrum, multiplies them, as complex numbers. The first `kept` results → \[…, kept, …, 2\], or
+    /// their real parts. Where one of the n values of a sum is not finite, its results are NaN.
     pub struct FftPass {
         /// The axis; not the last one.
         axis: i64 = -2,
@@ -42,7 +58,7 @@ crate::op! {
         length: i64,
         /// P.
         done: i64 = 1,
-        /// n: at most 2048, of no prime above 13.
+        /// n: at most 4096 less its largest prime above 13, of no prime above 251.
         radix: i64,
         /// Whether the exponent is positive.
         inverse: bool = false,
@@ -79,8 +95,11 @@ impl FftPass {
         if !(1..=MOST_VALUES).contains(&self.length) {
             return wrong("length", "it must be from 1 to 2^23");
         }
-        if !(1..=MOST_AT_ONCE).contains(&self.radix) || without_small_primes(self.radix) != 1 {
-            return wrong("radix", "it must be from 1 to 2048, of no prime above 13");
+        if !is_at_once(self.radix) {
+            return wrong(
+                "radix",
+                "it must be from 1 to 4096 less its largest prime above 13, of no prime above 251",
+            );
         }
         if self.done < 1 || self.length % self.radix != 0 || self.length / self.radix % self.done != 0 {
             return wrong("done", "with the radix it must divide the length");
@@ -110,11 +129,15 @@ impl FftPass {
         let Some(by) = cx.opt(1) else { return Ok(()) };
         cx.same_dtype(0, 1)?;
         cx.expect_rank(1, 2)?;
-        if by.shape[0].is(self.length) && by.shape[1].is(2) {
+        let x = cx.ty(0)?;
+        let axis = cx.axis(self.axis, x.rank())?;
+        let given = cx.constant_extent(&x.shape[axis], "the axis")? as i64;
+        let count = if self.mirrored { self.length } else { given };
+        if by.shape[0].is(count) && by.shape[1].is(2) {
             return Ok(());
         }
         let shape = cx.show(&by.shape);
-        Err(OpError::Invalid(format!("`by` is {shape}; it has {} complex numbers", self.length)))
+        Err(OpError::Invalid(format!("`by` is {shape}; it has {count} complex numbers")))
     }
 }
 
@@ -149,6 +172,19 @@ impl OpDef for FftPass {
                 ]
             })
             .collect();
+        samples.extend(
+            [17, 31, 34, 71, 97, 227, 251, 289, 323, 454, 2497, 3502, 17 * 19 * 12]
+                .map(|n| case(&[2, n, 2], whole(n as i64))),
+        );
+        samples.extend(
+            [(34, 8), (46, 300)].map(|(n, c)| case(&[2, n, c, 2], FftPass { axis: 1, ..whole(n as i64) })),
+        );
+        samples.extend([
+            case(&[2, 204, 2], FftPass { inverse: true, ..later(204, 12, 17) }),
+            case(&[2, 3468, 2], later(3468, 12, 289)),
+            case(&[3, 4096, 1], whole(4096)),
+            case(&[2, 3750, 2], whole(3750)),
+        ]);
         samples.extend([2048, 2002].map(|n| case(&[1, n, 2], FftPass { inverse: true, ..whole(n as i64) })));
         samples.extend([
             case(&[2, 60, 2], later(60, 1, 4)),
@@ -193,7 +229,9 @@ fn case(shape: &[u64], op: FftPass) -> Sample {
     Sample::graph(&format!("{shape:?} {op:?}"), |g| {
         let x = g.input("x", tensor(DType::F32, shape.iter().copied()));
         g.output("y", g.fft_pass(x, None, op.clone()));
-        let by = g.input("by", tensor(DType::F32, [op.length as u64, 2]));
+        let axis = if op.axis < 0 { shape.len() - 2 } else { op.axis as usize };
+        let count = if op.mirrored { op.length as u64 } else { shape[axis] };
+        let by = g.input("by", tensor(DType::F32, [count, 2]));
         g.output("weighted", g.fft_pass(x, Some(by), op.clone()));
     })
     .fill("x", Fill::Normal)

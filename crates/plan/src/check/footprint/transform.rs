@@ -3,7 +3,7 @@
 use super::accesses::Accesses;
 use super::call::{Call, iteration, law};
 use super::{Footprint, Rule, Wrong};
-use crate::kernels::transform::{CHIRPS, TILE};
+use crate::kernels::transform::{CHIRPS, PRIMES, TILE, holds};
 
 /// The rules of this family.
 pub(super) const RULES: &[(&str, Rule)] = &[("fft_pass", pass), ("fft_chirp", chirp)];
@@ -11,17 +11,39 @@ pub(super) const RULES: &[(&str, Rule)] = &[("fft_pass", pass), ("fft_chirp", ch
 /// Values that kernels count roots of: 8m + n of a root e^(2 pi i m/n) has fewer than 31 bits.
 const MOST_ROOTS: u64 = 1 << 23;
 
-/// What a pass transforms at once.
-fn radix(call: &Call<'_>) -> Result<u64, Wrong> {
-    let [radix, radices] = call.counts(["radix", "radices"])?;
+/// Factors that a pass has butterflies for.
+const SMALL: [u64; 9] = [2, 3, 4, 5, 7, 8, 9, 11, 13];
+
+/// What a pass transforms at once, and the largest of its primes, or 0.
+fn radix(call: &Call<'_>) -> Result<[u64; 2], Wrong> {
+    let [radix, radices, primes] = call.counts(["radix", "radices", "primes"])?;
     law((1..=TILE).contains(&radix), || format!("a pass of {radix}"))?;
-    let factors: Vec<u64> =
-        (0..7).map(|i| radices >> (4 * i) & 15).take_while(|&factor| factor != 0).collect();
-    let all = radices >> (4 * factors.len()) == 0 && factors.iter().all(|&factor| factor > 1);
+    let mut left = primes;
+    let mut factors = Vec::new();
+    for factor in (0..7).map(|i| radices >> (4 * i) & 15).take_while(|&factor| factor != 0) {
+        factors.push(if factor == 1 { left & 255 } else { factor });
+        left >>= if factor == 1 { 8 } else { 0 };
+    }
+    let known = |factor| SMALL.contains(factor) || PRIMES.contains(factor) && factor % 2 == 1;
+    let all = radices >> (4 * factors.len()) == 0 && left == 0 && factors.iter().all(known);
     law(all && factors.iter().product::<u64>() == radix, || {
         format!("{radix} is not the product of {factors:?}")
     })?;
-    Ok(radix)
+    let largest = factors.into_iter().filter(|factor| PRIMES.contains(factor)).max();
+    Ok([radix, largest.unwrap_or(0)])
+}
+
+/// Constants repeat arguments: all of them or none, that of `inner` for itself.
+fn fixed(call: &Call<'_>) -> Result<(), Wrong> {
+    const NAMES: [&str; 8] = ["length", "given", "kept", "done", "radix", "radices", "primes", "at_once"];
+    let repeats = |name: &str, any: bool| {
+        let [argument] = call.counts([name])?;
+        let constant = call.spec(&format!("fixed_{name}"))?;
+        law(constant == if any { argument } else { 0 }, || format!("`{name}` is {argument} and {constant}"))
+    };
+    let any = call.spec("fixed_radix")? != 0;
+    NAMES.iter().try_for_each(|name| repeats(name, any))?;
+    repeats("inner", call.spec("fixed_inner")? != 0)
 }
 
 /// Lines outside of the axis, extents of the axis in x and y, elements inside of it.
@@ -56,22 +78,25 @@ fn over(call: &Call<'_>, radix: u64) -> Result<Lines, Wrong> {
 
 /// `fft_pass`.
 fn pass(call: &Call<'_>) -> Result<Footprint, Wrong> {
-    let radix = radix(call)?;
+    let [radix, prime] = radix(call)?;
+    fixed(call)?;
     let Lines { outer, given, kept, inner, length, lines } = over(call, radix)?;
     let [parts, made] = [1 + u64::from(call.flag("complex")?), 1 + u64::from(call.flag("pairs")?)];
-    for flag in ["inverse", "across", "back"] {
-        call.flag(flag)?;
-    }
+    call.flag("inverse")?;
+    let beside = call.flag("across")? | call.flag("back")?;
     let weighted = call.flag("weighted")?;
     call.own_or_again(weighted, 1, 0)?;
     let [at_once] = call.counts(["at_once"])?;
-    law((1..=TILE / radix).contains(&at_once), || format!("{at_once} lines of {radix} at once"))?;
+    law(at_once > 0 && holds(radix, at_once, beside, prime), || {
+        format!("{at_once} lines of {radix} at once")
+    })?;
     let axis = Some([outer, given, inner * parts]);
     let footprint = Footprint { axis, ..Footprint::new(lines.div_ceil(at_once), at_once) };
     let x = Accesses::dense(4, iteration(&[outer, given, inner, parts])?);
     let y = Accesses::dense(4, iteration(&[outer, kept, inner, made])?);
     let footprint = footprint.operand(0, x).operand(2, y);
-    Ok(if weighted { footprint.operand(1, Accesses::dense(4, 2 * length)) } else { footprint })
+    let by = if call.flag("mirrored")? { length } else { given };
+    Ok(if weighted { footprint.operand(1, Accesses::dense(4, 2 * by)) } else { footprint })
 }
 
 /// `fft_chirp`.
