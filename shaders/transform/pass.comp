@@ -104,12 +104,10 @@ void joined(uint t, inout uint p, inout uint primes, uint q) {
     }
     p *= by;
 }
-#define NEXT(I) if ((FIXED_RADICES >> (4u * I) & 15u) != 0u) joined(t, p, primes, FIXED_RADICES >> (4u * I) & 15u);
-
-void main() {
-    uint t = gl_LocalInvocationID.x, begin = linear_group() * lines(), g, p = 1u, all = lines() * radix();
-    // No branch between the loads, so that they are under way together: beyond the ends the last ones are loaded again.
+// No branch between the loads, so that they are under way together: beyond the ends the last ones are loaded again.
+void load_all(uint t, uint begin, uint all) {
     vec2 v[EACH];
+    uint g;
     [[unroll]] for (uint u = 0u; u < EACH; u++) {
         if (256u * u >= all) break;
         uint r = place_of(min(t + 256u * u, all - 1u), ACROSS, g);
@@ -120,6 +118,17 @@ void main() {
         uint r = place_of(min(t + 256u * u, all - 1u), ACROSS, g);
         held[at(g * pitch() + r)] = v[u];
     }
+}
+
+#define NEXT(I) if ((FIXED_RADICES >> (4u * I) & 15u) != 0u) joined(t, p, primes, FIXED_RADICES >> (4u * I) & 15u);
+
+void main() {
+    uint t = gl_LocalInvocationID.x, begin = linear_group() * lines(), g, p = 1u, all = lines() * radix();
+    if (FIXED) load_all(t, begin, all);
+    else for (uint e = t; e < all; e += 256u) {
+        uint r = place_of(e, ACROSS, g);
+        held[at(g * pitch() + r)] = value(line_of(min(begin + g, arg_lines() - 1u)), r);
+    }
     barrier();
     uint primes = FIXED ? FIXED_PRIMES : arg_primes();
     if (FIXED) {
@@ -127,9 +136,8 @@ void main() {
     } else {
         for (uint left = arg_radices(); left != 0u; left >>= 4u) joined(t, p, primes, left & 15u);
     }
-    [[unroll]] for (uint u = 0u; u < EACH; u++) {
-        if (beyond(t, u, 256u, all)) break;
-        uint s = place_of(t + 256u * u, BACK, g);
+    for (uint e = t; e < all; e += 256u) {
+        uint s = place_of(e, BACK, g);
         if (begin + g < arg_lines()) store(line_of(begin + g), s, held[at(g * pitch() + s)]);
     }
 }

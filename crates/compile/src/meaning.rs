@@ -207,8 +207,8 @@ pub fn of_copy(graph: &Graph, ty: &ValueType) -> Result<StepMeaning, String> {
     finish(g, graph.symbols())
 }
 
-/// A builder whose symbols have the ids of the graph's, and which knows the graph's conditions: extents that are equal by
-/// one of them do not stretch in a step either.
+/// A builder whose symbols have the ids of the graph's, and which knows the graph's conditions: extents that are equal
+/// by one of them do not stretch in a step either.
 fn builder(graph: &Graph) -> GraphBuilder {
     GraphBuilder::part_of("step", graph)
 }

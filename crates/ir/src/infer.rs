@@ -122,7 +122,8 @@ impl<'a> Infer<'a> {
         Ok(out)
     }
 
-    /// What was left to symbols, as conditions that a run must keep. Errors: one of more terms than conditions may have.
+    /// What was left to symbols, as conditions that a run must keep. Errors: one of more terms than conditions may
+    /// have.
     pub(crate) fn into_constraints(self) -> Result<Vec<Constraint>, OpError> {
         let constraints = self.constraints.into_inner();
         limited_constraints(&constraints)?;

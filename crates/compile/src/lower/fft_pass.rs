@@ -7,7 +7,7 @@ use crate::step::StepBuilder;
 use crate::unplaced::PlacedView;
 use pumice_ir::NodeId;
 use pumice_ir::ops::FftPass;
-use pumice_plan::kernel::ArgValue;
+use pumice_plan::kernel::{ArgValue, Bound};
 use pumice_plan::kernels::transform::{FftPass as Pass, PRIMES, TILE, holds};
 use pumice_types::DimExpr;
 
@@ -87,50 +87,90 @@ fn emit(
     cx.fits_u32(&(beside * DimExpr::constant(2 * op.length)), "the lines that are transformed")?;
     let mut step = StepBuilder::new();
     let bound = step.read(0, x);
-    let numbers = [op.length, op.kept, op.done, op.radix];
-    let [length, kept, done, radix] = numbers.map(|n| ArgValue::U32(n as u32));
-    let [inverse, mirrored, pairs, across, back] = form(op, &space.inner);
-    let [radices, primes] = radices(op.radix as u64);
-    let at_once = at_once(cx, op, &lines, across + back > 0, u64::from(primes & 255)) as u32;
-    let is_fixed = is_fixed(cx, op, &lines);
-    let fixed = |n: i64| if is_fixed { n as u32 } else { 0 };
-    let call = Pass {
+    let numbers = Numbers::of(op, cx, &space, &lines);
+    let fixed = if is_fixed(cx, op, &lines) { numbers } else { Numbers::default() };
+    let pairs_given = x.view.shape[last].is(2);
+    let by = by.map(|by| step.read(1, by));
+    let extents = [&lines, &space.n, &space.inner].map(|extent| cx.arg(extent));
+    let form = [pairs_given, by.is_some()].map(u32::from);
+    let operands = [by.unwrap_or_else(|| bound.unread()), bound, step.write(y)];
+    let call = call(op, (numbers, fixed), (form, self::form(op, &space.inner)), extents, operands);
+    let groups = lines.ceil_div(&DimExpr::from(u64::from(numbers.at_once)));
+    step.dispatch_node(cx, id, call.into_call(), &groups)
+}
+
+/// The numbers of a pass that may be constants of its pipeline.
+#[derive(Clone, Copy, Default)]
+struct Numbers {
+    length: u32,
+    given: u32,
+    kept: u32,
+    inner: u32,
+    done: u32,
+    radix: u32,
+    radices: u32,
+    primes: u32,
+    at_once: u32,
+}
+
+impl Numbers {
+    /// Extents that symbols decide are 0, as a constant that is none.
+    fn of(op: &FftPass, cx: &LowerCx<'_>, space: &Rows, lines: &DimExpr) -> Numbers {
+        let [length, kept, done, radix] = [op.length, op.kept, op.done, op.radix].map(|n| n as u32);
+        let [given, inner] = [&space.n, &space.inner].map(|extent| extent.as_const().unwrap_or(0) as u32);
+        let [.., across, back] = form(op, &space.inner);
+        let [radices, primes] = radices(op.radix as u64);
+        let at_once = at_once(cx, op, lines, across + back > 0, u64::from(primes & 255)) as u32;
+        Numbers { length, given, kept, inner, done, radix, radices, primes, at_once }
+    }
+}
+
+/// The call: numbers as arguments and as constants, whether x has pairs and numbers multiply it, the form of the pass,
+/// lines and the extents given, what multiplies, x and y.
+fn call(
+    op: &FftPass,
+    (numbers, fixed): (Numbers, Numbers),
+    ([complex, weighted], [inverse, mirrored, pairs, across, back]): ([u32; 2], [u32; 5]),
+    [lines, given, inner]: [ArgValue; 3],
+    [by, x, y]: [Bound; 3],
+) -> Pass {
+    Pass {
         variant: Pass::plain,
         inverse,
         mirrored,
-        complex: u32::from(x.view.shape[last].is(2)),
+        complex,
         pairs,
-        weighted: u32::from(by.is_some()),
+        weighted,
         across,
         back,
-        fixed_length: fixed(op.length),
-        fixed_given: fixed(space.n.as_const().unwrap_or(0)),
-        fixed_kept: fixed(op.kept),
-        fixed_inner: fixed(space.inner.as_const().unwrap_or(0)),
-        fixed_done: fixed(op.done),
-        fixed_radix: fixed(op.radix),
-        fixed_radices: fixed(radices.into()),
-        fixed_primes: fixed(primes.into()),
-        fixed_at_once: fixed(at_once.into()),
-        lines: cx.arg(&lines),
-        length,
-        given: cx.arg(&space.n),
-        kept,
-        inner: cx.arg(&space.inner),
-        done,
-        radix,
-        radices: ArgValue::U32(radices),
-        primes: ArgValue::U32(primes),
-        at_once: ArgValue::U32(at_once),
+        fixed_length: fixed.length,
+        fixed_given: fixed.given,
+        fixed_kept: fixed.kept,
+        fixed_inner: fixed.inner,
+        fixed_done: fixed.done,
+        fixed_radix: fixed.radix,
+        fixed_radices: fixed.radices,
+        fixed_primes: fixed.primes,
+        fixed_at_once: fixed.at_once,
+        lines,
+        length: ArgValue::U32(numbers.length),
+        given,
+        kept: ArgValue::U32(numbers.kept),
+        inner,
+        done: ArgValue::U32(numbers.done),
+        radix: ArgValue::U32(numbers.radix),
+        radices: ArgValue::U32(numbers.radices),
+        primes: ArgValue::U32(numbers.primes),
+        at_once: ArgValue::U32(numbers.at_once),
         factor: ArgValue::f32(op.factor),
-        by: by.map_or_else(|| bound.unread(), |by| step.read(1, by)),
-        x: bound,
-        y: step.write(y),
+        by,
+        x,
+        y,
         slots: Vec::new(),
         holes: Vec::new(),
-    };
-    step.dispatch_node(cx, id, call.into_call(), &lines.ceil_div(&DimExpr::from(u64::from(at_once))))
+    }
 }
+
 #[cfg(test)]
 mod tests {
     use super::radices;

@@ -1,7 +1,8 @@
 //! Whether the numbers of a pass of a transform are constants of its pipeline.
 //!
-//! In: values of the pass at their upper bound. Out: yes or no. A compiler that knows the extents divides by them without
-//! dividing and leaves out what other extents need; in return each of them is a pipeline that is compiled by itself.
+//! In: values of the pass at their upper bound. Out: yes or no. A compiler that knows the extents divides by them
+//! without dividing and leaves out what other extents need; in return each of them is a pipeline that is compiled by
+//! itself.
 
 use super::family::{Family, FamilyDecl, Shape};
 use pumice_types::Target;

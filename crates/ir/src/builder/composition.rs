@@ -86,7 +86,8 @@ impl GraphBuilder {
     }
 
     /// Types of operands that the rule accepts; the rule sees them by these names. What it leaves to symbols becomes a
-    /// condition of the graph, since the parts need not ask for it: a row that none of them reads is no mistake of theirs.
+    /// condition of the graph, since the parts need not ask for it: a row that none of them reads is no mistake of
+    /// theirs.
     #[track_caller]
     pub(crate) fn checked_operands(
         &self,

@@ -10,8 +10,8 @@
 //! }
 //! ```
 //! A node is `names = op(operands) {attributes}`; a type after a name is required for leaves and checked elsewhere. An
-//! absent operand is `_`. A name that is not a plain identifier is quoted. A condition of a method that its nodes do not
-//! find is stated: `require "targets of each case" equal {left = n, right = m}`.
+//! absent operand is `_`. A name that is not a plain identifier is quoted. A condition of a method that its nodes do
+//! not find is stated: `require "targets of each case" equal {left = n, right = m}`.
 
 mod lex;
 mod print;

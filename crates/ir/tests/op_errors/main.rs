@@ -43,6 +43,7 @@ macro_rules! refuses {
 }
 
 mod chance;
+mod compositions;
 mod extremes;
 mod pixels;
 mod products;
@@ -687,15 +688,4 @@ fn compositions_go_by_their_own_name() {
     let parts = ["reduce_l2", "reduce_l2.square", "layer.spread", "layer.spread.div", "neg"];
     let absent: Vec<_> = parts.iter().filter(|name| graph.find(name).is_none()).collect();
     assert!(absent.is_empty(), "{absent:?} of {graph:?}");
-}
-
-#[test]
-fn a_composition_passes_mistakes_on_and_reports_foreign_values() {
-    let g = GraphBuilder::new("g");
-    let wrong = g.add(g.input("a", f32([2])), g.input("b", f32([3])));
-    g.output("y", g.reduce_log_sum_exp(wrong, &[], false));
-    assert_eq!(g.mistakes().len(), 1);
-    let other = GraphBuilder::new("other").input("x", f32([2]));
-    let mistake = g.check(g.reduce_l1(other, &[], false)).expect_err("it is of another graph");
-    assert!(matches!(mistake.error, BuildError::ForeignValue { operand: 0, .. }), "{mistake}");
 }

@@ -145,7 +145,7 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain", Fingerprint::hex("bb4ec2b2ed3c09ca983898051834ee7aa2c8acfd5193e4819754a2ca101f868a")),
     ] },
     Compiled { kernel: "fft_pass", declaration: Fingerprint::hex("6f2ad9902f4d2d236f5b203dac795e8afa7113ff632ce6622e01f96a59abd2f5"), code: &[
-        ("plain", Fingerprint::hex("d36bbc9e337512e505a86a674d17f698fe154668c9e6685596906674538e5362")),
+        ("plain", Fingerprint::hex("3051916ea8766514e8fc9621713d64bc5e3026e82adaed36e8368fe46c0122f0")),
     ] },
     Compiled { kernel: "fill", declaration: Fingerprint::hex("8ad0a0836be3fd8bc3f47d3c666a0eedb6a04d07496d59238d319d4eeb93c52e"), code: &[
         ("plain", Fingerprint::hex("ff6d992d634bdf7c5be5dddbcb579eeb6b87bc6fa02efc8996746da7fc9fe75a")),

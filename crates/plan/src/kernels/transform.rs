@@ -9,8 +9,8 @@ pub const DECLS: &[KernelDecl] = &[FftPass::DECL, FftChirp::DECL];
 /// Values that one group transforms, and the most of a pass.
 pub const TILE: u64 = 4096;
 
-/// The primes that passes make sums of products with: the first above those that have butterflies, and the last of which
-/// half is a chain of at most 128.
+/// The primes that passes make sums of products with: the first above those that have butterflies, and the last of
+/// which half is a chain of at most 128.
 pub const PRIMES: std::ops::RangeInclusive<u64> = 17..=251;
 
 /// Values that a line of a pass takes of a group, beside others or alone: an odd number where lines lie side by side.

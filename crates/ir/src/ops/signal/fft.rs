@@ -160,22 +160,26 @@ impl OpDef for Fft {
             case(DType::BF16, &[2, 24, 2], base.clone()),
         ]);
         samples.extend([4, 7, 12].map(not_finite));
-        samples.extend([1, 6, 20].map(|n| {
-            Sample::graph(&format!("symbolic, {n} of 20"), |g| {
-                let x = g.input("x", tensor(DType::F32, [2.into(), sym("n", 1..=20), 1.into()]));
-                g.output("y", g.fft(x, Fft { onesided: true, ..Fft::default() }));
-            })
-            .bind("n", n)
-        }));
-        samples.extend([0, 3].map(|n| {
-            Sample::graph(&format!("lines side by side, {n} of 3"), |g| {
-                let x = g.input("x", tensor(DType::F32, [2.into(), 5.into(), sym("n", 0..=3), 1.into()]));
-                g.output("y", g.fft(x, Fft { axis: 1, ..Fft::default() }));
-            })
-            .bind("n", n)
-        }));
+        samples.extend([1, 6, 20].map(symbolic_length));
+        samples.extend([0, 3].map(lines_beside));
         samples
     }
+}
+
+fn symbolic_length(n: u64) -> Sample {
+    let sample = Sample::graph(&format!("symbolic, {n} of 20"), |g| {
+        let x = g.input("x", tensor(DType::F32, [2.into(), sym("n", 1..=20), 1.into()]));
+        g.output("y", g.fft(x, Fft { onesided: true, ..Fft::default() }));
+    });
+    sample.bind("n", n)
+}
+
+fn lines_beside(n: u64) -> Sample {
+    let sample = Sample::graph(&format!("lines side by side, {n} of 3"), |g| {
+        let x = g.input("x", tensor(DType::F32, [2.into(), 5.into(), sym("n", 0..=3), 1.into()]));
+        g.output("y", g.fft(x, Fft { axis: 1, ..Fft::default() }));
+    });
+    sample.bind("n", n)
 }
 
 /// Five complex lines of n: one is finite, the others have a NaN or an infinity, the last of them in an imaginary part

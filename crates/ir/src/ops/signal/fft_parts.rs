@@ -130,8 +130,9 @@ impl Parts<'_> {
         x
     }
 
-    /// X_k = c_k·Σ_t (x_t·c_t)·c̄_(k−t), c_j = e^(∓πij²/n): a cyclic convolution over a length of small factors, made by
-    /// its transform. The first pass multiplies x by the chirp, but not one side of a spectrum, whose other side is at n.
+    /// X_k = c_k·Σ_t (x_t·c_t)·c̄_(k−t), c_j = e^(∓πij²/n): a cyclic convolution over a length of small factors, made
+    /// by its transform. The first pass multiplies x by the chirp, but not one side of a spectrum, whose other side is
+    /// at n.
     fn by_convolution(&mut self, x: PatchRef, op: &Fft, first: FftPass) -> PatchRef {
         let (n, inverse) = (first.length, op.inverse);
         let m = convolved(2 * n - 1);

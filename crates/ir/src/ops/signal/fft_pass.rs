@@ -162,7 +162,6 @@ impl OpDef for FftPass {
 
     fn samples() -> Vec<Sample> {
         let whole = FftPass::of;
-        let later = |length, done, radix| FftPass { done, radix, ..whole(length) };
         let mut samples: Vec<Sample> = [1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 33, 60, 64, 65, 1024, 1029, 1458]
             .into_iter()
             .flat_map(|n| {
@@ -209,19 +208,24 @@ impl OpDef for FftPass {
             case(&[2, 2, 2, 2, 2, 2, 4, 1], whole(4)),
         ]);
         samples.extend([not_finite(4), not_finite(7)]);
-        samples.extend([0, 1, 5, 70].map(|n| {
-            let sample = Sample::graph(&format!("symbolic, {n} of 70"), |g| {
-                let x = g.input(
-                    "x",
-                    tensor(DType::F32, [sym("n", 0..=70), 12.into(), sym("c", 1..=30), 2.into()]),
-                );
-                g.output("y", g.fft_pass(x, None, FftPass { axis: 1, ..whole(12) }));
-                g.output("part", g.fft_pass(x, None, FftPass { axis: 1, ..later(12, 2, 3) }));
-            });
-            sample.bind("n", n).bind("c", 3)
-        }));
+        samples.extend([0, 1, 5, 70].map(symbolic));
         samples
     }
+}
+
+/// The pass by `radix` after factors of the product `done`.
+fn later(length: i64, done: i64, radix: i64) -> FftPass {
+    FftPass { done, radix, ..FftPass::of(length) }
+}
+
+fn symbolic(n: u64) -> Sample {
+    let sample = Sample::graph(&format!("symbolic, {n} of 70"), |g| {
+        let shape = [sym("n", 0..=70), 12.into(), sym("c", 1..=30), 2.into()];
+        let x = g.input("x", tensor(DType::F32, shape));
+        g.output("y", g.fft_pass(x, None, FftPass { axis: 1, ..FftPass::of(12) }));
+        g.output("part", g.fft_pass(x, None, FftPass { axis: 1, ..later(12, 2, 3) }));
+    });
+    sample.bind("n", n).bind("c", 3)
 }
 
 /// With and without numbers that multiply.

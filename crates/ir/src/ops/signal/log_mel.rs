@@ -116,7 +116,8 @@ impl GraphBuilder {
     /// Silence is log eps; NaN propagates, to all that is compared with it. 16-bit floats are computed in f32 and
     /// rounded once.
     ///
-    /// [`mel_weight_matrix`](crate::GraphBuilder::mel_weight_matrix) has frequencies first, as ONNX has it: transpose it.
+    /// [`mel_weight_matrix`](crate::GraphBuilder::mel_weight_matrix) has frequencies first, as ONNX has it: transpose
+    /// it.
     ///
     /// Mistakes: numbers that are not above 0, more weights than frequencies, `Whisper` with another logarithm or eps.
     ///
