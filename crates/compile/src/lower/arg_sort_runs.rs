@@ -81,8 +81,8 @@ impl Sort {
         let mut step = StepBuilder::new();
         let x_bound = step.read(0, x);
         let order_bound = order.map_or_else(|| x_bound.unread(), |order| step.read(1, order));
-        let call = self.kernel(op, cx, order.is_some());
-        let call = call
+        let call = self
+            .kernel(op, cx, order.is_some())
             .constant("kind", key_kind(x.view.dtype))
             .constant("down", u32::from(op.largest))
             .constant("wide", u32::from(y.view.dtype == DType::I64))

@@ -18,9 +18,8 @@ impl Lower for RecurrentLayer {
         let r = node.input(1).ok_or("it has no weights")?;
         let hidden = cx.graph.ty(r).shape[0].as_extent().ok_or("its hidden units are symbolic")?;
         if hidden > MOST_HIDDEN {
-            return Err(
-                format!("{hidden} hidden units over symbolic steps: one group holds {MOST_HIDDEN}").into()
-            );
+            let reason = "more need a constant number of steps, from 1 to 16384";
+            return Err(format!("{hidden} hidden units: one group holds {MOST_HIDDEN}; {reason}").into());
         }
         let operands = optional_operands(cx, id, 7)?;
         let mut results = Vec::with_capacity(3);

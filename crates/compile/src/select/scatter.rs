@@ -43,6 +43,13 @@ impl Rules {
         let shape = Shape::new(target, [updates, places.saturating_mul(inner)]);
         let [per_unit] = self.0.holding(&shape).next().filter(|row| !row.says(EACH))?.figures();
         let wanted = per_unit * f64::from(target.tuning.compute_units.max(1));
+        Some(Group::of(places, inner, wanted))
+    }
+}
+
+impl Group {
+    /// As large as there are threads, smaller until there are so many groups.
+    fn of(places: u64, inner: u64, wanted: f64) -> Group {
         let few = |rows: u64, columns: u64| {
             (places.div_ceil(rows).saturating_mul(inner.div_ceil(columns)) as f64) < wanted
         };
@@ -54,7 +61,7 @@ impl Rules {
         while columns > SECTOR && few(rows, columns) {
             columns /= 2;
         }
-        Some(Group { rows: rows as u32, columns: columns as u32 })
+        Group { rows: rows as u32, columns: columns as u32 }
     }
 }
 

@@ -39,6 +39,18 @@ fn biased(cx: &Infer<'_>) -> Result<(), OpError> {
     cx.equal(&cx.ty(1)?.shape[0], &cx.ty(2)?.shape[0], "how many ids, and how many biases")
 }
 
+/// Rule of ids\[B, n\] out of so many.
+fn rows_of_ids(cx: &Infer<'_>, vocabulary: &DimExpr) -> Result<(), OpError> {
+    cx.expect_dtype(0, &[DType::I32, DType::I64])?;
+    cx.expect_rank(0, 2)?;
+    if vocabulary.bounds(cx.symbols()).1 < 0 {
+        let reason =
+            format!("{} is negative; it is the number of ids", display_dim(vocabulary, cx.symbols()));
+        return Err(AttrError::Value { name: "vocabulary", reason }.into());
+    }
+    Ok(())
+}
+
 impl GraphBuilder {
     /// How often each of `vocabulary` ids is in each row: i32 or i64 \[B, n\] → i32\[B, vocabulary\]. An id outside
     /// reports INDEX_OUT_OF_RANGE and counts for nothing.
@@ -54,16 +66,7 @@ impl GraphBuilder {
     pub fn token_counts(&self, ids: Value, vocabulary: impl Into<DimExpr>) -> Value {
         const METHOD: &str = "token_counts";
         let vocabulary = vocabulary.into();
-        let rule = |cx: &Infer<'_>| {
-            cx.expect_dtype(0, &[DType::I32, DType::I64])?;
-            cx.expect_rank(0, 2)?;
-            if vocabulary.bounds(cx.symbols()).1 < 0 {
-                let shown = display_dim(&vocabulary, cx.symbols());
-                let reason = format!("{shown} is negative; it is the number of ids");
-                return Err(AttrError::Value { name: "vocabulary", reason }.into());
-            }
-            Ok(())
-        };
+        let rule = |cx: &Infer<'_>| rows_of_ids(cx, &vocabulary);
         let ty = match self.checked_operands(METHOD, &["ids"], &[ids], rule) {
             Ok(mut types) => types.swap_remove(0),
             Err(mistake) => return mistake,

@@ -19,8 +19,9 @@ const MOST_STEPS: u64 = 512;
 const LEAST_UNITS: u64 = 256;
 const MOST_KEPT: u64 = 128;
 
-/// Units that one group holds.
+/// Units that one group holds; of more every step is nodes of its own, up to so many steps: some ten nodes each.
 const MOST_HELD: u64 = 2048;
+const MOST_OF_LARGE: u64 = 16_384;
 
 /// The steps of a layer, one by one; `None` where one kernel takes them all.
 pub(super) fn expand(op: &RecurrentLayer, graph: &Graph, id: NodeId) -> Option<Patch> {
@@ -29,7 +30,8 @@ pub(super) fn expand(op: &RecurrentLayer, graph: &Graph, id: NodeId) -> Option<P
     let hidden = of_r.shape[0].as_extent()?;
     let steps = of_xw.shape[0].as_extent()?;
     let few = steps <= MOST_STEPS && hidden > MOST_KEPT && hidden * op.cell.gates() >= LEAST_UNITS;
-    if steps == 0 || !(few || hidden > MOST_HELD) {
+    let large = steps <= MOST_OF_LARGE && hidden > MOST_HELD;
+    if steps == 0 || !(few || large) {
         return None;
     }
     let operands = (0..7).map(|i| node.input(i).map(PatchRef::Old)).collect();

@@ -302,10 +302,7 @@ impl Reader<'_> {
         let place = Place::Text(self.at());
         self.keyword("require")?;
         let what = self.name()?.into();
-        let word = self.name()?;
-        let Some(relation) = Relation::ALL.into_iter().find(|r| r.name() == word) else {
-            return self.error(format!("`{word}` is not equal, broadcast or at_most"));
-        };
+        let relation = self.relation()?;
         let mut sides = self.feed_fields(graph, scope)?;
         let (left, right) = (sides.remove("left"), sides.remove("right"));
         match (left, right, sides.is_empty()) {
@@ -318,6 +315,12 @@ impl Reader<'_> {
                 self.error("a condition has `left` and `right`, extents of limited length, and nothing else")
             }
         }
+    }
+
+    fn relation(&mut self) -> Result<Relation> {
+        let word = self.name()?;
+        let found = Relation::ALL.into_iter().find(|relation| relation.name() == word);
+        found.map_or_else(|| self.error(format!("`{word}` is not equal, broadcast or at_most")), Ok)
     }
 
     /// What stands in braces after the kind of a feed, by name; nothing where there are no braces.

@@ -138,14 +138,17 @@ fn words(call: &Call<'_>) -> Result<Footprint, Wrong> {
     scatter(call, of_words(call, 0)?)
 }
 
+fn is_all(n: u64, elements: u64) -> Result<(), Wrong> {
+    law(n == elements, || format!("{n} elements, there are {elements}"))
+}
+
 /// `scatter_listed_floats`.
 fn listed(call: &Call<'_>) -> Result<Footprint, Wrong> {
     let [n, count, inner] = call.counts(["n", "count", "inner"])?;
     let (rows, columns) = (call.power_of_two("rows", 256)?, call.power_of_two("columns", 256)?);
     law(rows * columns <= 256, || format!("{rows} places of {columns} columns in a group"))?;
     let tuple = Tuple::of(call, 1)?;
-    let elements = iteration(&[tuple.places, inner])?;
-    law(n == elements, || format!("{n} elements, there are {elements}"))?;
+    is_all(n, iteration(&[tuple.places, inner])?)?;
     Ok(Footprint::new(tuple.places.div_ceil(rows) * inner.div_ceil(columns), rows)
         .operand(0, tuple.table(4, 1, inner)?)
         .operand(1, tuple.indices(count)?)

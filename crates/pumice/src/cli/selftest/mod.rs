@@ -206,15 +206,20 @@ impl SampleRun<'_> {
     }
 }
 
+const NAMED: &str = "ops are named as in `.ir` files, such as `matmul` or `layer_norm`";
+
+/// That there is no such op, and which have the word in their names.
+fn unknown_op(name: &str) -> String {
+    let like: Vec<&str> = Op::NAMES.iter().copied().filter(|op| op.contains(name)).collect();
+    let like = if like.is_empty() { String::new() } else { format!(" (there is {})", like.join(", ")) };
+    let parts = "a function of the builder that is made of several ops is tested by those";
+    format!("no op is called `{name}`{like}; {NAMED}, and {parts}")
+}
+
 /// The ops that the arguments ask for.
 fn ops(args: &Args) -> Result<Vec<&'static str>, CommandError> {
-    let named = "ops are named as in `.ir` files, such as `matmul` or `layer_norm`";
     if let Some(unknown) = args.op.iter().find(|name| !Op::NAMES.contains(&name.as_str())) {
-        let like: Vec<&str> =
-            Op::NAMES.iter().copied().filter(|name| name.contains(unknown.as_str())).collect();
-        let like = if like.is_empty() { String::new() } else { format!(" (there is {})", like.join(", ")) };
-        let parts = "a function of the builder that is made of several ops is tested by those";
-        return Err(CommandError::Usage(format!("no op is called `{unknown}`{like}; {named}, and {parts}")));
+        return Err(CommandError::Usage(unknown_op(unknown)));
     }
     let wanted = |op: &&str| match &args.only {
         Some(part) => op.contains(part.as_str()),
@@ -223,7 +228,7 @@ fn ops(args: &Args) -> Result<Vec<&'static str>, CommandError> {
     let ops: Vec<&'static str> = Op::NAMES.iter().copied().filter(wanted).collect();
     match &args.only {
         Some(part) if ops.is_empty() => {
-            Err(CommandError::Usage(format!("no op has `{part}` in its name; {named}")))
+            Err(CommandError::Usage(format!("no op has `{part}` in its name; {NAMED}")))
         }
         _ => Ok(ops),
     }
