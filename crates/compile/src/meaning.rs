@@ -107,25 +107,24 @@ pub fn of_node(graph: &Graph, node: &Node, literals: bool) -> Result<StepMeaning
     if let Some(body) = node.op.body() {
         return Ok(written(body, graph.symbols()));
     }
-    let mut constants = Vec::new();
-    let g = builder(graph);
-    let inputs: Vec<_> = node
-        .inputs
-        .iter()
-        .enumerate()
-        .map(|(i, v)| {
-            v.map(|v| match literal(graph, v, literals) {
-                Some(data) => {
-                    constants.push(operand(i));
-                    g.constant(data.clone())
-                }
-                None => g.input(&operand(i), graph.ty(v).clone()),
-            })
-        })
-        .collect();
-    let outputs = g.apply_all(node.op.clone(), &inputs);
-    outputs.iter().enumerate().for_each(|(i, &o)| g.output(&format!("o{i}"), o));
-    Ok(StepMeaning { constants: constants.into(), ..finish(g, graph.symbols())? })
+    let of_operand = |(i, v): (usize, &Option<ValueId>)| v.map(|v| (i, v, literal(graph, v, literals)));
+    let operands: Vec<_> = node.inputs.iter().enumerate().map(of_operand).collect();
+    let written = operands.iter().flatten().filter(|(_, _, data)| data.is_some());
+    let constants: Vec<Arc<str>> = written.map(|(i, ..)| operand(*i)).collect();
+    let meaning = made(graph, |g| {
+        let value = |&(i, v, data): &(usize, ValueId, Option<&Tensor>)| match data {
+            Some(data) => g.constant(data.clone()),
+            None => g.input(&operand(i), graph.ty(v).clone()),
+        };
+        let inputs: Vec<_> = operands.iter().map(|of| of.as_ref().map(value)).collect();
+        give(g, &g.apply_all(node.op.clone(), &inputs));
+    })?;
+    Ok(StepMeaning { constants: constants.into(), ..meaning })
+}
+
+/// The results of a node as outputs.
+fn give(g: &GraphBuilder, results: &[Value]) {
+    results.iter().enumerate().for_each(|(i, &o)| g.output(&format!("o{i}"), o));
 }
 
 /// As [`of_node`] without literals, of inputs that have other types, by their names in the meaning: batch axes of the
@@ -148,26 +147,32 @@ pub fn of_node_over(
     node: &Node,
     value: &dyn Fn(&GraphBuilder, &str, &ValueType) -> Value,
 ) -> Result<StepMeaning, String> {
-    let g = builder(graph);
-    let Some(body) = node.op.body() else {
-        let operand = |(i, v): (usize, &Option<ValueId>)| {
-            let (name, v) = (operand(i), (*v)?);
-            Some(value(&g, &name, graph.ty(v)))
+    made(graph, |g| {
+        let Some(body) = node.op.body() else {
+            let operand = |(i, v): (usize, &Option<ValueId>)| {
+                let (name, v) = (operand(i), (*v)?);
+                Some(value(g, &name, graph.ty(v)))
+            };
+            let inputs: Vec<_> = node.inputs.iter().enumerate().map(operand).collect();
+            return give(g, &g.apply_all(node.op.clone(), &inputs));
         };
-        let inputs: Vec<_> = node.inputs.iter().enumerate().map(operand).collect();
-        let outputs = g.apply_all(node.op.clone(), &inputs);
-        outputs.iter().enumerate().for_each(|(i, &o)| g.output(&format!("o{i}"), o));
-        return finish(g, graph.symbols());
-    };
-    again(&g, body, value);
-    finish(g, graph.symbols())
+        again(g, body, value);
+    })
 }
 
-/// The meaning that this builds.
-pub fn made(graph: &Graph, build: impl FnOnce(&GraphBuilder)) -> Result<StepMeaning, String> {
-    let g = builder(graph);
+/// The meaning that this builds. The graph's conditions, by which extents may be equal that do not look so, are looked at
+/// where it is no meaning without them: going through them for every step would take the square of their number.
+pub fn made(graph: &Graph, build: impl Fn(&GraphBuilder)) -> Result<StepMeaning, String> {
+    let g = GraphBuilder::with_symbols("step", graph.symbols().clone());
     build(&g);
-    finish(g, graph.symbols())
+    match finish(g, graph.symbols()) {
+        Err(_) if !graph.constraints().is_empty() => {
+            let g = GraphBuilder::part_of("step", graph);
+            build(&g);
+            finish(g, graph.symbols())
+        }
+        first => first,
+    }
 }
 
 /// A body built again over these values of its inputs' names and own types.
@@ -205,12 +210,6 @@ pub fn of_copy(graph: &Graph, ty: &ValueType) -> Result<StepMeaning, String> {
     let x = g.input(&operand(0), ValueType::new(ty.dtype(), shape));
     g.output("o0", x);
     finish(g, graph.symbols())
-}
-
-/// A builder whose symbols have the ids of the graph's, and which knows the graph's conditions: extents that are equal
-/// by one of them do not stretch in a step either.
-fn builder(graph: &Graph) -> GraphBuilder {
-    GraphBuilder::part_of("step", graph)
 }
 
 /// A name that no symbol has.

@@ -30,12 +30,19 @@ impl Lower for FftPass {
 /// number.
 fn radices(mut radix: u64) -> [u32; 2] {
     let [mut all, mut at, mut primes, mut count] = [0; 4];
+    let mut large = radix;
+    for factor in [13, 11, 7, 5, 3, 2] {
+        while large.is_multiple_of(factor) {
+            large /= factor;
+        }
+    }
+    // Without the small factors an odd divisor below 17 * 17 is a prime.
     for prime in PRIMES.rev().step_by(2) {
-        while radix.is_multiple_of(prime) {
+        while large.is_multiple_of(prime) {
             all |= 1 << at;
             primes |= (prime as u32) << (8 * count);
             [at, count] = [at + 4, count + 1];
-            radix /= prime;
+            [large, radix] = [large / prime, radix / prime];
         }
     }
     for factor in [13, 11, 9, 8, 7, 5, 4, 3, 2] {
@@ -183,5 +190,6 @@ mod tests {
         assert_eq!(radices(60), [0x345, 0]);
         assert_eq!(radices(13 * 11 * 7 * 2), [0x27bd, 0]);
         assert_eq!(radices(17 * 19 * 12), [0x3411, 17 << 8 | 19]);
+        assert_eq!(radices(135), [0x359, 0]);
     }
 }

@@ -6,9 +6,8 @@ use pumice_ir::ops::im2col::Im2Col;
 use pumice_ir::ops::linear_recurrence::RecurrenceOptions;
 use pumice_ir::ops::mel_weight_matrix::MelWeightMatrix;
 use pumice_ir::ops::resize::{Resize, ResizeAspect, ResizeCoordinates};
-use pumice_ir::ops::selective_scan::{ScanOperands, SelectiveScan};
 use pumice_ir::ops::{RecurrentLayer, recurrent_layer::Cell};
-use pumice_ir::{OpError, f32, sym};
+use pumice_ir::{OpError, f32};
 use pumice_types::DimExpr;
 
 refuses! {
@@ -36,11 +35,6 @@ refuses! {
         => OpError::ExtentMismatch { .. },
     layer_of_unlike_units: |g| g.recurrent_layer([g.input("xw", f32([2, 1, 4])), g.input("r", f32([5, 4]))], [None; 5], RecurrentLayer { cell: Cell::Rnn, ..RecurrentLayer::default() })[0]
         => OpError::ExtentMismatch { .. },
-    scan_of_symbols_by_two_names: |g| {
-        let [x, delta] = ["x", "delta"].map(|name| g.input(name, f32([1.into(), sym(&format!("of_{name}"), 1..=9), 8.into()])));
-        let [b, c] = ["b", "c"].map(|name| g.input(name, f32([1.into(), sym("of_x", 1..=9), 4.into()])));
-        g.selective_scan([x, delta, g.param("a", f32([8, 4])), b, c], ScanOperands::default(), SelectiveScan::default()).0
-    } => OpError::MayStretch { .. },
 }
 
 /// The whole of an axis, as a region.

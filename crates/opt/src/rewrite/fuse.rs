@@ -43,7 +43,7 @@ pub fn fuse(graph: &Graph, kind: &str, nodes: &[NodeId], results: &[ValueId]) ->
 }
 
 fn body(graph: &Graph, nodes: &[NodeId], outside: &[ValueId], results: &[ValueId]) -> Option<Graph> {
-    let g = GraphBuilder::part_of("body", graph);
+    let g = GraphBuilder::with_symbols("body", graph.symbols().clone());
     let used = nodes.iter().flat_map(|&id| graph.node(id).operands());
     g.reserve(outside.len() + nodes.len() + used.filter(|&v| is_literal(graph, v)).count());
     let mut made: BTreeMap<ValueId, Value> = BTreeMap::new();
