@@ -1,8 +1,8 @@
 #version 460
 // y[p, c] = epilogue(data[p, c] and the updates of place p, by MODE: 1 sum, 2 product, 3 maximum, 4 minimum). A group
-// makes ROWS places of COLUMNS columns. Window by window it lists the updates of its places in order; LANES threads of an
-// element take every LANES-th that is listed, 128 to a chain, then pairs (pairs.glsl). Places that have more than HEAVY of
-// a window get all threads, one after the other.
+// makes ROWS places of COLUMNS columns. Window by window it lists the updates of its places in order (listed.glsl);
+// LANES threads of an element take every LANES-th that is listed, 128 to a chain, then pairs (pairs.glsl). Places that
+// have more than HEAVY of a window get all threads, one after the other.
 #include "interface.glsl"
 #include "index.glsl"
 #include "divide.glsl"
@@ -12,69 +12,14 @@ layout(local_size_x = 256) in;
 
 float hole_epilogue(float v, uint e) { return v; }
 
-const uint EACH = 16u, WINDOW = 256u * EACH, NONE = 0xffffffffu, HEAVY = 64u;
-const uint LANES = 256u / (ROWS * COLUMNS), ALL = 256u / COLUMNS;
-// Updates of a window by number, one word more for each thread; then those listed: number << 8 | place.
-shared uint listed[WINDOW + 256u];
-shared uint counts[256], starts[16], of_place[256];
-shared float shares[256];
+#include "listed.glsl"
 
-uint t, begin, first_place, first_column;
+const uint HEAVY = 64u, LANES = 256u / (ROWS * COLUMNS), ALL = 256u / COLUMNS;
+shared float shares[256];
+uint first_column;
+
 float sum[1];
 PAIRS(float, 1, 20u, sum, combine, identity())
-
-// The place of update j among those of the group; false where it has none. Group 0 reports what is outside.
-bool place_of(uint j, out uint place) {
-    uint at = 0u, parts = arg_parts();
-    bool inside = true;
-    for (uint i = 0u; i < parts; i++) {
-        uint part, extent = arg_dims(i);
-        bool fits = index_at(j * parts + i, extent, part);
-        if (!fits && linear_group() == 0u) status_raise(STATUS_INDEX_OUT_OF_RANGE, arg_op(), j * parts + i);
-        inside = inside && fits;
-        at = at * extent + part;
-    }
-    place = at - first_place;
-    return inside && place < ROWS;
-}
-
-// Lists the updates of the window; how many.
-uint list() {
-    uint own[EACH], mine = 0u, at = 0u, all = 0u;
-    of_place[t] = 0u;
-    for (uint i = 0u; i < EACH; i++) {
-        uint j = 256u * i + t, place;
-        bool hit = begin + j < arg_count() && place_of(begin + j, place);
-        listed[j + j / EACH] = hit ? j << 8u | place : NONE;
-    }
-    barrier();
-    [[unroll]] for (uint i = 0u; i < EACH; i++) {
-        own[i] = listed[t * (EACH + 1u) + i];
-        if (own[i] != NONE) mine++;
-    }
-    counts[t] = mine;
-    barrier();
-    if (t < 16u) {
-        uint run = 0u;
-        [[unroll]] for (uint i = 0u; i < 16u; i++) run += counts[16u * t + i];
-        starts[t] = run;
-    }
-    barrier();
-    [[unroll]] for (uint i = 0u; i < 16u; i++) {
-        all += starts[i];
-        if (i < t / 16u) at += starts[i];
-        if (i < t % 16u) at += counts[t / 16u * 16u + i];
-    }
-    if (mine > 0u) {
-        [[unroll]] for (uint i = 0u; i < EACH; i++) {
-            if (own[i] == NONE) continue;
-            listed[at++] = own[i];
-            if (ROWS > 1u) atomicAdd(of_place[own[i] & 255u], 1u);
-        }
-    }
-    barrier();
-    return all;
-}
 
 // v with column c of the updates of a place among four of the `all` that are listed, `step` apart from k on.
 float four(float v, uint k, uint step, uint all, uint place, uint c) {
@@ -126,7 +71,7 @@ void main() {
             sum[0] = four(sum[0], k, LANES, all, place, c);
             if (++blocks % 32u == 0u) carry();
         }
-        for (uint r = 0u; r < ROWS && ROWS > 1u; r++) {
+        for (uint r = 0u; r < ROWS && ROWS > 1u && all > HEAVY; r++) {
             if (of_place[r] <= HEAVY) continue;
             share(all, r);
             if (place == r && lane == 0u) sum[0] = combine(sum[0], shares[element % COLUMNS]);

@@ -9,8 +9,8 @@ use crate::unplaced::PlacedView;
 use pumice_ir::NodeId;
 use pumice_ir::ops::ArgSortRuns;
 use pumice_plan::kernel::{ArgValue, CallBuilder};
-use pumice_plan::kernels::sort::{LONG_RUN, SortMerge, SortRuns, SortSelect, TILE};
-use pumice_types::{DType, DimExpr, Target};
+use pumice_plan::kernels::sort::{SortMerge, SortRuns, SortSelect, TILE};
+use pumice_types::{DType, DimExpr};
 
 impl Lower for ArgSortRuns {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
@@ -49,9 +49,13 @@ fn places_of_run(op: &ArgSortRuns, places: u64) -> u64 {
 }
 
 /// Many threads where each then has some of a run.
-fn selecting(run: u64, target: &Target) -> &'static str {
-    let fast = SortSelect::DECL.variant(SortSelect::fast).is_some_and(|variant| variant.runs_on(target));
-    if fast && run >= LONG_RUN { SortSelect::fast } else { SortSelect::plain }
+fn selecting(run: u64, cx: &LowerCx<'_>) -> &'static str {
+    let fast = SortSelect::DECL.variant(SortSelect::fast).is_some_and(|variant| variant.runs_on(cx.target));
+    if fast && cx.selection.large_groups.selects(run, cx.target) {
+        SortSelect::fast
+    } else {
+        SortSelect::plain
+    }
 }
 
 type Operands<'a> = (&'a PlacedView, Option<&'a PlacedView>, &'a PlacedView);
@@ -101,7 +105,7 @@ impl Sort {
         }
         let call = if self.selects(op) {
             let most = self.keep.upper(cx.graph.symbols()).max(1).next_power_of_two();
-            CallBuilder::new(&SortSelect::DECL, selecting(self.run, cx.target))
+            CallBuilder::new(&SortSelect::DECL, selecting(self.run, cx))
                 .own("run", ArgValue::U32(self.run as u32))
                 .constant("levels", most.ilog2())
         } else {

@@ -34,7 +34,11 @@ impl Lower for RecurrentLayer {
 }
 
 /// The least variant that holds the weights; `plain` reads them in each step.
-fn variant(hidden: u64, target: &Target) -> &'static str {
+fn variant(hidden: u64, cx: &LowerCx<'_>) -> &'static str {
+    let target = cx.target;
+    if !cx.selection.large_groups.keeps(hidden, target) {
+        return Kernel::plain;
+    }
     let holds = |name: &&str| Kernel::holds(name, hidden) && runs(name, target);
     Kernel::KEPT.into_iter().find(holds).unwrap_or(Kernel::plain)
 }
@@ -70,7 +74,7 @@ impl Layer<'_> {
         let (op, is) = (self.op, |i: usize| u32::from(self.operands[i].is_some()));
         let [f, g, h] = [&op.f, &op.g, &op.h].map(|act| act.number());
         let call = Kernel {
-            variant: variant(self.hidden, cx.target),
+            variant: variant(self.hidden, cx),
             cell: op.cell.number(),
             reverse: u32::from(op.reverse),
             after: u32::from(op.linear_before_reset),

@@ -15,6 +15,7 @@ pub mod elementwise;
 pub mod experts;
 pub mod family;
 pub mod lanes;
+pub mod large_groups;
 pub mod matmul;
 mod read;
 pub mod reduce;
@@ -60,6 +61,8 @@ pub const FAMILIES: &[&FamilyDecl] = &[
     elementwise::CROSSED,
     elementwise::TRANSPOSED,
     transform::FIXED,
+    large_groups::RECURRENT,
+    large_groups::SELECT,
 ];
 
 /// What a target's table says, by family.
@@ -91,6 +94,8 @@ pub struct Selection {
     pub elementwise: elementwise::Rules,
     /// Passes of transforms.
     pub transform: transform::Rules,
+    /// Kernels of large groups.
+    pub large_groups: large_groups::Rules,
 }
 
 impl Selection {
@@ -148,6 +153,10 @@ impl Selection {
             softmax_columns: columns::SoftmaxRules(columns::Narrower(read(columns::SOFTMAX)?)),
             scatter: scatter::Rules(read(scatter::ROWS)?),
             transform: transform::Rules(read(transform::FIXED)?),
+            large_groups: large_groups::Rules {
+                recurrent: read(large_groups::RECURRENT)?,
+                select: read(large_groups::SELECT)?,
+            },
             elementwise: elementwise::Rules {
                 flat: read(elementwise::FLAT)?,
                 strided: read(elementwise::STRIDED)?,

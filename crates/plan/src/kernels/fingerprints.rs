@@ -304,7 +304,7 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain", Fingerprint::hex("1ad03840f006884c6e5e72ab6cec15e30cb5b309e7af6b139e2e4a9f1a505027")),
     ] },
     Compiled { kernel: "scatter_listed_floats", declaration: Fingerprint::hex("bc9d3c4f5ef6562e8930845fec12b471ff6b5b267685cd8655801c61add432a8"), code: &[
-        ("plain", Fingerprint::hex("5f7c72357b1bfbaaeced4ecc581050f5ed377f209dc765bbae4e341039f72ac0")),
+        ("plain", Fingerprint::hex("3803025dfde115bbc300631baf0a9ee1fa9fe69ddbc17107c800da5215609e47")),
     ] },
     Compiled { kernel: "scatter_partial_floats", declaration: Fingerprint::hex("7d6f8a613b4ba792a8969362163ef9d80c818db5351301ac7d15972f41670e02"), code: &[
         ("plain", Fingerprint::hex("3a47898aaa60e5a04ad8048590d5d2cb8bfa41624009be1913796cf8356561ab")),

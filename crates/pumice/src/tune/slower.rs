@@ -11,7 +11,7 @@ const SLOWER: f64 = 1.03;
 
 /// Families whose rows decide together, by the beginnings of their names. Of products the times of tiles and the parts,
 /// which are a model, are given up before the rest.
-const GROUPS: [(&[&str], &[&str]); 10] = [
+const GROUPS: [(&[&str], &[&str]); 11] = [
     (&["matmul"], &["matmul.tile", "matmul.parts"]),
     (&["attention"], &["attention.deal", "attention.parts"]),
     (&["reduce"], &["reduce.parts", "reduce.apart"]),
@@ -22,6 +22,7 @@ const GROUPS: [(&[&str], &[&str]); 10] = [
     (&["experts"], &[]),
     (&["scatter"], &[]),
     (&["transform"], &[]),
+    (&["recurrence", "sort"], &[]),
 ];
 
 /// Gives rows of `before` back to the families by which a shape is slower, and names those families.
