@@ -39,7 +39,7 @@ const OPS: [(&str, &[&str]); 32] = [
     ("mean_variance_normalization", &[]),
     ("lp_normalization", &[]),
     ("linear_recurrence", &[]),
-    ("recurrent_layer", &[]),
+    ("recurrent_layer", &["crates/plan/src/check/footprint/recurrence.rs"]),
     ("fft_pass", &[]),
     ("fft_chirp", &[]),
     ("random_numbers", &[]),

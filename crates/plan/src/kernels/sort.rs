@@ -9,9 +9,6 @@ pub const DECLS: &[KernelDecl] = &[SortRuns::DECL, SortSelect::DECL, SortMerge::
 /// Places that one group puts in order, or writes of a merge.
 pub const TILE: u64 = 1024;
 
-/// Places of a run from which on more threads select: eight for each of theirs.
-pub const LONG_RUN: u64 = 8 * 1024;
-
 kernel! {
     /// Runs of 2^`levels` places put in order: y\[o, r * keep + j, c\], j < keep, is the j-th of run r < runs of row
     /// (o, c), -1 where it has fewer; what is at `len` or beyond is not written.

@@ -2,13 +2,14 @@
 
 use super::gather_nd::GatherNd;
 use super::indices::{check_constant, expect_indices};
+use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::OpDef;
 use crate::ops::steering_samples::{steering_list, steering_samples};
 use crate::sample::{Fill, Sample};
-use crate::shape::{ValueType, product, sym, tensor};
+use crate::shape::{ValueType, display_dim, product, sym, tensor};
 use pumice_types::{DType, DimExpr};
 
 /// The place of an update that goes nowhere.
@@ -45,6 +46,12 @@ impl OpDef for ScatterPlaces {
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let indices = expect_indices(cx, 0)?;
+        // They are of no result, of which negative ones would be refused.
+        if let Some(extent) = self.extents.iter().find(|extent| extent.bounds(cx.symbols()).1 < 0) {
+            let reason = format!("{} is negative", display_dim(extent, cx.symbols()));
+            return Err(AttrError::Value { name: "extents", reason }.into());
+        }
+        cx.not_negative(&self.extents)?;
         let rank = self.extents.len();
         if !self.elements {
             let tuple = self.tuple(indices)?;
