@@ -160,8 +160,8 @@ pub fn of_node_over(
     })
 }
 
-/// The meaning that this builds. The graph's conditions, by which extents may be equal that do not look so, are looked at
-/// where it is no meaning without them: going through them for every step would take the square of their number.
+/// The meaning that this builds. The graph's conditions, by which extents may be equal that do not look so, are looked
+/// at where it is no meaning without them: going through them for every step would take the square of their number.
 pub fn made(graph: &Graph, build: impl Fn(&GraphBuilder)) -> Result<StepMeaning, String> {
     let g = GraphBuilder::with_symbols("step", graph.symbols().clone());
     build(&g);
