@@ -148,6 +148,11 @@ impl Family {
         self.rows.iter().filter(|row| row.holds(shape))
     }
 
+    /// Whether a row holds: all that a family of one rule without figures says.
+    pub fn holds(&self, shape: &Shape<'_>) -> bool {
+        self.holding(shape).next().is_some()
+    }
+
     /// The kernel for a shape; none where no candidate takes it.
     pub fn choose(&self, shape: &Shape<'_>) -> Option<Choice> {
         self.choose_by(shape, |row| self.choice(row, shape))

@@ -23,12 +23,12 @@ pub struct Rules {
 impl Rules {
     /// Whether a recurrent layer of so many units keeps its matrix in registers.
     pub fn keeps(&self, units: u64, target: &Target) -> bool {
-        self.recurrent.holding(&Shape::new(target, [units])).next().is_some()
+        self.recurrent.holds(&Shape::new(target, [units]))
     }
 
     /// Whether the first of so many places are selected by a large group.
     pub fn selects(&self, run: u64, target: &Target) -> bool {
-        self.select.holding(&Shape::new(target, [run])).next().is_some()
+        self.select.holds(&Shape::new(target, [run]))
     }
 }
 

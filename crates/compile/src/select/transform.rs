@@ -21,7 +21,7 @@ pub struct Rules(pub(super) Family);
 impl Rules {
     /// Whether a pass over so many values has its numbers as constants.
     pub fn is_fixed(&self, values: u64, target: &Target) -> bool {
-        self.0.holding(&Shape::new(target, [values])).next().is_some()
+        self.0.holds(&Shape::new(target, [values]))
     }
 }
 

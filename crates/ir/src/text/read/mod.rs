@@ -273,7 +273,7 @@ impl Reader<'_> {
         self.expect("->")?;
         let state = self.value(scope)?;
         let kind = self.name()?;
-        let mut fields = self.feed_fields(graph, scope)?;
+        let mut fields = self.fields_in_braces(graph, scope)?;
         let mut field = |key: &str| match fields.remove(key) {
             Some(e) => Ok(e),
             None => Err(TextError { at: self.at(), message: format!("the feed needs `{key}`") }),
@@ -303,7 +303,7 @@ impl Reader<'_> {
         self.keyword("require")?;
         let what = self.name()?.into();
         let relation = self.relation()?;
-        let mut sides = self.feed_fields(graph, scope)?;
+        let mut sides = self.fields_in_braces(graph, scope)?;
         let (left, right) = (sides.remove("left"), sides.remove("right"));
         match (left, right, sides.is_empty()) {
             (Some(left), Some(right), true) if !left.is_too_large() && !right.is_too_large() => {
@@ -323,8 +323,8 @@ impl Reader<'_> {
         found.map_or_else(|| self.error(format!("`{word}` is not equal, broadcast or at_most")), Ok)
     }
 
-    /// What stands in braces after the kind of a feed, by name; nothing where there are no braces.
-    fn feed_fields(&mut self, graph: &Graph, scope: &Scope) -> Result<BTreeMap<String, DimExpr>> {
+    /// What stands in braces after a feed or a condition, by name; nothing where there are no braces.
+    fn fields_in_braces(&mut self, graph: &Graph, scope: &Scope) -> Result<BTreeMap<String, DimExpr>> {
         let mut fields = BTreeMap::new();
         if self.eat("{") {
             while !self.eat("}") {
