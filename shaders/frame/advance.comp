@@ -3,13 +3,8 @@
 // 0 literal a, 1 copy, 2 a + b, 3 a * b, 4 floor(a / b), 5 ceil(a / b), 6 minimum, 7 maximum; signed 32 bits, wrapping.
 // With counts also: 8 word a of the counts, at most literal b, 9 copy unless word b, 10 clear literal b words if word a.
 #include "interface.glsl"
+#include "instructions.glsl"
 layout(local_size_x = 1) in;
-
-int floor_div(int a, int b) {
-    if (b <= 0) return 0;
-    int q = a / b;
-    return q * b > a ? q - 1 : q;
-}
 
 void main() {
     uint at = arg_at(), count = arg_count();
@@ -37,13 +32,8 @@ void main() {
             continue;
         }
 #endif
-        int a = int(loadu_words(first)), b = int(loadu_words(loadu_words(at + 3u))), v = a;
-        if (op == 2u) v = a + b;
-        else if (op == 3u) v = a * b;
-        else if (op == 4u) v = floor_div(a, b);
-        else if (op == 5u) v = b <= 0 ? 0 : floor_div(a, b) + (floor_div(a, b) * b != a ? 1 : 0);
-        else if (op == 6u) v = min(a, b);
-        else if (op == 7u) v = max(a, b);
+        int a = int(loadu_words(first)), b = int(loadu_words(loadu_words(at + 3u)));
+        int v = op == 1u ? a : arithmetic(op, a, b);
         storeu_words(dst, uint(v));
     }
 }

@@ -12,6 +12,9 @@ float exp_own(float x) {
     return x < -87.3 ? 0.0 : p * uintBitsToFloat((floatBitsToUint(t) + 127u) << 23u);
 }
 
+// e^x for any x.
+float exp_any(float x) { return x > 88.0 ? exp(x) : exp_own(x); }
+
 vec4 exp_own(vec4 v) {
     return vec4(exp_own(v.x), exp_own(v.y), exp_own(v.z), exp_own(v.w));
 }

@@ -1,7 +1,6 @@
 // Activations of cells: by number, with their alpha and beta. `CLIPS` and its bound are the kernel's.
 #include "explog.glsl"
 
-float exp_any(float x) { return x > 88.0 ? exp(x) : exp_own(x); }
 float sigmoid_of(float x) { return 1.0 / (1.0 + exp_any(-x)); }
 
 float tanh_of(float x) {

@@ -34,8 +34,6 @@ float across(float v) {
     return part[at + column];
 }
 
-float exp_any(float x) { return x > 88.0 ? exp(x) : exp_own(x); }
-
 uint lane, batch, column, own, read_q, read_k, out_head;
 float s[KEPT], rate[KEPT];
 

@@ -63,10 +63,12 @@ void main() {
     if (first_place >= places) return;
     uint element = t % (ROWS * COLUMNS), lane = t / (ROWS * COLUMNS), place = element / COLUMNS;
     uint c = first_column + element % COLUMNS, blocks = 0u;
+    bool hit = false;
     sum[0] = identity();
     for (begin = 0u; begin < arg_count(); begin += WINDOW) {
         uint all = list();
         bool light = ROWS == 1u || of_place[place] <= HEAVY;
+        hit = hit || (ROWS == 1u ? all : of_place[place]) > 0u;
         for (uint k = light ? lane : all; k < all; k += 4u * LANES) {
             sum[0] = four(sum[0], k, LANES, all, place, c);
             if (++blocks % 32u == 0u) carry();
@@ -88,5 +90,8 @@ void main() {
     }
     if (lane > 0u || c >= inner || first_place + place >= places) return;
     uint e = (first_place + place) * inner + c;
-    store_y(e, hole_epilogue(combine(load_data(e), shares[t]), e));
+    float v = load_data(e);
+    // What no update is for keeps its bits.
+    if (hit) v = combine(v, shares[t]);
+    store_y(e, hole_epilogue(v, e));
 }

@@ -8,7 +8,7 @@ layout(local_size_x = 256) in;
 
 // Rounds of 129 that 2^31 places take.
 const uint ROUNDS = 5u;
-shared uint cuts[2], behind[ROUNDS][2];
+shared uint cuts[2], passed_by[ROUNDS][2];
 uint row, begin, first, middle, end;
 
 Item item_of(uint i) {
@@ -17,19 +17,19 @@ Item item_of(uint i) {
 }
 
 // How many of the first d places are of the first half, a cut for each half of the group: a round tries 128 places side
-// by side and leaves a 129th of them.
+// by side and leaves a 129th of the answers, of which there is one more than places: all of them may be.
 uint cut(uint d, uint t) {
     uint side = t / 128u, a = middle - first, b = end - middle, low = d > b ? d - b : 0u;
     uint high = row < arg_rows() ? min(d, a) : 0u;
     for (uint round = 0u, most = arg_sorted(); round < ROUNDS && most > 0u; round++) {
-        uint step = (high - min(low, high) + 128u) / 129u, at = low + (t % 128u + 1u) * step - 1u;
+        uint step = (high - min(low, high) + 129u) / 129u, at = low + (t % 128u + 1u) * step - 1u;
         if (low < high && at < high && !less(item_of(middle + d - 1u - at), item_of(first + at)))
-            atomicAdd(behind[round][side], 1u);
+            atomicAdd(passed_by[round][side], 1u);
         barrier();
-        uint passed = behind[round][side];
+        uint passed = passed_by[round][side];
         high = min(high, low + (passed + 1u) * step - 1u);
         low += passed * step;
-        most = (most + 128u) / 129u - 1u;
+        most /= 129u;
     }
     return low;
 }
@@ -55,7 +55,7 @@ void main() {
     end = min(first + size, arg_m());
     begin = row_begin(row, arg_n());
     uint all = end - first, count = row < arg_rows() && d < all ? min(1024u, all - d) : 0u;
-    if (t < 2u * ROUNDS) behind[t / 2u][t % 2u] = 0u;
+    if (t < 2u * ROUNDS) passed_by[t / 2u][t % 2u] = 0u;
     barrier();
     uint found = cut(d + t / 128u * count, t);
     if (t % 128u == 0u) cuts[t / 128u] = found;

@@ -12,9 +12,11 @@ layout(local_size_x = THREADS) in;
 // Elements that a thread reads side by side.
 const uint AHEAD = 4u;
 shared uint counts[256], sums[256];
-shared uint digit, missing, taken;
-// The last item that is kept, as words (key, place); what is not decided yet is ones.
+shared uint digit, missing, below, alike;
+// The last item that is kept, as words (key, place); what is not decided yet is ones. Of several that are alike, which an
+// order may name, `missing` are kept where there are `more`.
 uvec3 bound;
+bool more;
 uint row, begin, first, end;
 
 Item item_of(uint i) {
@@ -26,9 +28,12 @@ Item item_of(uint i) {
 
 uvec3 words_of(Item item) { return uvec3(item.key.y, item.key.x, item.place); }
 
-bool is_kept(Item item) {
-    return item.place != NONE.place
-        && !less(Item(uvec2(bound.y, bound.x), bound.z), item);
+// Keeps an item in any place of its own: those below the bound first, where some that are the bound are left out.
+void keep(Item item) {
+    if (item.place == NONE.place || less(Item(uvec2(bound.y, bound.x), bound.z), item)) return;
+    bool is_bound = more && words_of(item) == bound;
+    uint at = is_bound ? arg_keep() - missing + atomicAdd(alike, 1u) : atomicAdd(below, 1u);
+    if (at < arg_keep()) hold(at, item);
 }
 
 // Counts digits at `shift` of word `w` among elements that agree with the bound before it.
@@ -57,19 +62,19 @@ void find(uint t) {
         if (t < 256u) sums[t] += sum;
         barrier();
     }
-    uint wanted = missing, below = t < 256u ? sums[t] - counts[t] : 0u;
+    uint wanted = missing, before = t < 256u ? sums[t] - counts[t] : 0u;
     barrier();
-    if (t < 256u && below < wanted && wanted <= sums[t]) {
+    if (t < 256u && before < wanted && wanted <= sums[t]) {
         digit = t;
-        missing = wanted - below;
+        missing = wanted - before;
     }
     barrier();
 }
 
 void select(uint t) {
     bound = uvec3(~0u);
-    bool open = true;
-    for (uint level = KIND < 3u ? 4u : 0u; level < 12u && open; level++) {
+    more = true;
+    for (uint level = KIND < 3u ? 4u : 0u; level < 12u && more; level++) {
         uint w = level / 4u, shift = 24u - 8u * (level & 3u);
         if (KIND < 3u) bound.x = 0u;
         if (t < 256u) counts[t] = 0u;
@@ -77,10 +82,10 @@ void select(uint t) {
         count(w, shift, t);
         barrier();
         find(t);
-        open = digit < 256u;
-        if (open) {
+        more = digit < 256u;
+        if (more) {
             bound[w] ^= (255u ^ digit) << shift;
-            open = counts[digit] > missing;
+            more = counts[digit] > missing;
         }
         barrier();
     }
@@ -110,16 +115,14 @@ void main() {
     for (uint i = t; i < 1024u; i += THREADS) hold(i, NONE);
     if (t == 0u) {
         missing = arg_keep();
-        taken = 0u;
+        below = 0u;
+        alike = 0u;
     }
     select(t);
     for (uint i = first + t; i < end; i += AHEAD * THREADS) {
         Item items[AHEAD];
         [[unroll]] for (uint u = 0u; u < AHEAD; u++) items[u] = item_of(i + THREADS * u);
-        [[unroll]] for (uint u = 0u; u < AHEAD; u++) if (is_kept(items[u])) {
-            uint at = atomicAdd(taken, 1u);
-            if (at < arg_keep()) hold(at, items[u]);
-        }
+        [[unroll]] for (uint u = 0u; u < AHEAD; u++) keep(items[u]);
     }
     barrier();
     for (uint size = 0u; size < LEVELS; size++) {

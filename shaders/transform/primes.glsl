@@ -1,4 +1,4 @@
-// Passes by primes q from 17 to 251: sums of products with the roots of q, from a table behind the lines. With the sums
+// Passes by primes q from 17 to 251: sums of products with the roots of q, from a table after the lines. With the sums
 // a and the differences b of the values r and q - r, the results k and q - k are even + odd and even - odd, where even is
 // x_0 and the sum of a_r Re w^(rk), odd i times that of b_r Im w^(rk): chains of at most 125 terms. A thread makes the
 // same two results of up to MANY sums, so that it reads a root once for them.

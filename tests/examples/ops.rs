@@ -41,6 +41,9 @@ struct Args {
     /// Products alone, with factors rounded so: exact, f16 or bf16
     #[arg(long, value_name = "PRECISION")]
     precision: Option<Precision>,
+    /// As many of the slowest are printed with their times
+    #[arg(long, value_name = "COUNT", default_value_t = 5)]
+    slowest: usize,
     /// Also write what failed and what was left out to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -92,7 +95,10 @@ fn main() {
         }
     });
     slow.sort();
-    slow.iter().rev().take(5).for_each(|(time, name)| println!("{:8.1} ms {name}", time.as_secs_f64() * 1e3));
+    slow.iter()
+        .rev()
+        .take(args.slowest)
+        .for_each(|(time, name)| println!("{:8.1} ms {name}", time.as_secs_f64() * 1e3));
     let name = runner.device.name();
     summary.print(&name);
     drop(runner);

@@ -153,7 +153,29 @@ def losses():
                 reduced(scipy.special.xlogy(s, s) - s * logs.astype(np.float64), reduction))
 
 
+def searches():
+    for m, shape in [(0, (3,)), (1, (5,)), (9, ()), (9, (2, 0)), (9, (2, 3)), (33, (4, 1, 5)), (300, (70,)), (2000, (40,))]:
+        for right in [0, 1]:
+            side = "right" if right else "left"
+            x, values = np.sort(coarse(m)), coarse(*shape)
+            if m > 9:
+                x[-3:] = [np.inf, np.nan, np.nan]
+                x[np.argmax(x == 0)] = -0.0
+                values.ravel()[:4] = [np.nan, np.inf, -np.inf, -0.0]
+            index = ["i32", "i64"][m % 2]
+            add("search_sorted", {"right": right, "index_dtype": index}, [x, values],
+                [np.searchsorted(x, values, side).astype(np.int32 if index == "i32" else np.int64)])
+    for dtype in [np.int32, np.int64, np.uint8]:
+        for right in [0, 1]:
+            x, values = np.sort(whole(0, 20, 37, dtype)), whole(0, 22, (3, 7), dtype)
+            if dtype == np.int64:
+                # Numbers whose low words are in another order.
+                x, values = x * 3_000_000_001 - 20_000_000_000, values * 3_000_000_001 - 20_000_000_000
+            add("search_sorted", {"right": right, "index_dtype": "i32"}, [x, values],
+                [np.searchsorted(x, values, "right" if right else "left").astype(np.int32)])
+
+
 if __name__ == "__main__":
-    for make in (movement, blocks, norms, reductions, orders, losses):
+    for make in (movement, blocks, norms, reductions, orders, losses, searches):
         make()
     o.write()

@@ -2,11 +2,12 @@
 
 usage: onnx_nodes.py tests/data/onnx_nodes       (writes .json and .bin; needs onnx 1.23.2 and numpy 2)
 
-A case is taken when it is one node of the default domain without subgraphs, all its inputs and outputs are tensors of
-ordinary types (f32, f16, bf16, the integers of 8 to 64 bits, bool), and the importer has a rule for its op.
+A case is taken when it is one node of the default domain, all its inputs and outputs are tensors of ordinary types (f32,
+f16, bf16, the integers of 8 to 64 bits, bool), and the importer has a rule for its op. Cases with subgraphs come last.
 
-The table: name, op, opset, attributes (by kind: i, f, s, is, fs, t), inputs and outputs by place (null where the node
-leaves one out): dtype, shape, and where the elements begin in the file (little endian; equal tensors lie there once).
+The table: name, op, opset, attributes (by kind: i, f, s, is, fs, ss, t, g), inputs and outputs by place (null where the
+node leaves one out): dtype, shape, and where the elements begin in the file (little endian; equal tensors lie there
+once). A subgraph (g) has names: of its inputs and outputs, of its initializers, and of what its nodes read and make.
 """
 import json
 import pathlib
@@ -47,8 +48,21 @@ def from_proto(proto):
 def attribute(a):
     kinds = {a.INT: ("i", a.i), a.FLOAT: ("f", a.f), a.STRING: ("s", a.s.decode()), a.INTS: ("is", list(a.ints)),
              a.FLOATS: ("fs", list(a.floats)), a.STRINGS: ("ss", [s.decode() for s in a.strings])}
+    if a.type == a.GRAPH:
+        return {"g": subgraph(a.g)}
     kind, value = kinds[a.type] if a.type in kinds else ("t", from_proto(a.t))
     return {kind: value}
+
+
+def subgraph(graph):
+    nodes = [{"op": n.op_type, "attributes": {a.name: attribute(a) for a in n.attribute}, "inputs": list(n.input),
+              "outputs": list(n.output)} for n in graph.node]
+    return {"inputs": [i.name for i in graph.input], "outputs": [o.name for o in graph.output],
+            "initializers": {t.name: from_proto(t) for t in graph.initializer}, "nodes": nodes}
+
+
+def has_subgraphs(case):
+    return any(a.type == a.GRAPH for n in case.model.graph.node for a in n.attribute)
 
 
 def element_type(info):
@@ -61,7 +75,6 @@ def taken(model):
     graph = model.graph
     node = graph.node[0]
     return (len(graph.node) == 1 and node.domain in ("", "ai.onnx") and node.op_type in RULED
-            and not any(a.type in (a.GRAPH, a.GRAPHS) for a in node.attribute)
             and all(element_type(info) for info in [*graph.input, *graph.output]))
 
 
@@ -74,7 +87,7 @@ def by_place(names, infos, values):
 
 
 cases = []
-for case in collect_testcases(None):
+for case in sorted(collect_testcases(None), key=has_subgraphs):
     if not taken(case.model):
         continue
     graph, (inputs, outputs) = case.model.graph, case.data_sets[0]

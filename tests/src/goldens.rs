@@ -86,6 +86,7 @@ impl Operand {
             }
             Some(DType::I32) => made(self.ints(), shape, |v| v as i32),
             Some(DType::U32) => made(self.ints(), shape, |v| v as u32),
+            Some(DType::U8) => made(self.ints(), shape, |v| v as u8),
             _ => made(self.ints(), shape, |v| v),
         }
     }

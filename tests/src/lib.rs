@@ -16,6 +16,7 @@ pub mod op_suite;
 pub mod perplexity;
 pub mod planted;
 pub mod resnet;
+pub mod share;
 pub mod spirv;
 
 pub use fixture::Fixture;

@@ -143,6 +143,7 @@ const VALUES: &[Uncompared] = &[
     },
     Uncompared { kernels: "pool", words: &["kernel", "step", "dilation", "begin", "end"], why: "the window" },
     Uncompared { kernels: "borders", words: &["before"], why: "what stands before an axis" },
+    Uncompared { kernels: "found_count", words: &["largest"], why: "the largest extent" },
     Uncompared { kernels: "kv_append", words: &["pos"], why: "where rows are written" },
     Uncompared {
         kernels: "scatter_places",

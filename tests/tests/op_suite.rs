@@ -29,8 +29,7 @@ fn known(text: &str, cases: &[Case]) -> Known {
     Known::parse(text).only(|name| names.contains(name))
 }
 
-fn run_part(runner: &Runner, what: &str, list: &str, part: usize) {
-    let cases = part_of_cases(part, PARTS);
+fn run_part(runner: &Runner, what: &str, list: &str, cases: Vec<Case>) {
     let summary = run_all(runner, &cases, |_, _| {});
     assert_eq!(summary.passed + summary.failed.len() + summary.excluded.len(), cases.len());
     let excluded: BTreeSet<String> = summary.excluded.iter().map(|(name, _)| name.clone()).collect();
@@ -94,7 +93,7 @@ mod on_interpreter {
 
     fn run(part: usize) {
         let list = include_str!("../known/interpreter.txt");
-        run_part(&Runner::interpreter(INTERPRETED), "interpreter", list, part);
+        run_part(&Runner::interpreter(INTERPRETED), "interpreter", list, part_of_cases(part, PARTS));
     }
 
     parts!(run: part_0 0, part_1 1, part_2 2, part_3 3, part_4 4, part_5 5);
@@ -106,20 +105,26 @@ mod on_device {
     use pumice_runtime::Executable;
     use pumice_tests::device;
     use pumice_tests::op_suite::PlainTwins;
+    use pumice_tests::share::Share;
     use pumice_types::Bytes;
     use pumice_vulkan::{Addressing, DeviceOptions, Message, Validation, VulkanDevice};
     use std::sync::Arc;
 
     const LIST: &str = include_str!("../known/vulkan.txt");
 
+    /// A share of a part: for what runs the samples once more in another way.
+    fn share_of(part: usize) -> Vec<Case> {
+        Share::of_environment().of(part_of_cases(part, PARTS))
+    }
+
     /// A part on a device, which has all its memory back afterwards.
     fn run_on(
         device: Arc<VulkanDevice>,
         make: fn(Arc<VulkanDevice>) -> Runner,
         (what, list): (&str, &str),
-        part: usize,
+        cases: Vec<Case>,
     ) {
-        run_part(&make(device.clone()), what, list, part);
+        run_part(&make(device.clone()), what, list, cases);
         assert_eq!(device.live_bytes(), Bytes::ZERO, "bytes that nobody uses are alive");
     }
 
@@ -128,14 +133,14 @@ mod on_device {
             let most = if device.device_plan().target.features.cpu { VULKAN } else { GPU };
             Runner::new(device, most)
         };
-        run_on(device::open(&DeviceOptions::default()), runner, ("vulkan", LIST), part);
+        run_on(device::open(&DeviceOptions::default()), runner, ("vulkan", LIST), part_of_cases(part, PARTS));
     }
 
     parts!(run: part_0 0, part_1 1, part_2 2, part_3 3, part_4 4, part_5 5);
 
     fn run_folded(part: usize) {
         let device = device::open(&DeviceOptions::default());
-        run_on(device, |d| Runner::folded(d, FOLDED), ("folded", LIST), part);
+        run_on(device, |d| Runner::folded(d, FOLDED), ("folded", LIST), share_of(part));
     }
 
     parts!(run_folded: folded_part_0 0, folded_part_1 1, folded_part_2 2, folded_part_3 3, folded_part_4 4,
@@ -155,7 +160,7 @@ mod on_device {
             let device = device::open(&validated());
             let log = device.messages().clone();
             let list = include_str!("../known/descriptor.txt");
-            run_on(device, |d| Runner::descriptor(d, VALIDATED), ("descriptor", list), part);
+            run_on(device, |d| Runner::descriptor(d, VALIDATED), ("descriptor", list), share_of(part));
             assert_eq!(log.take(), [], "the validation layer has nothing to say");
         }
 

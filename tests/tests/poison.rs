@@ -8,6 +8,7 @@ mod on_device {
     use pumice_models::{EncoderOptions, specialize};
     use pumice_runtime::Session;
     use pumice_tests::op_suite::{Case, Runner, largest, part_of_cases};
+    use pumice_tests::share::Share;
     use pumice_tests::{Fixture, device};
     use pumice_types::{DType, Tensor, TensorView};
     use pumice_vulkan::{DeviceOptions, Poison};
@@ -34,7 +35,8 @@ mod on_device {
 
     fn run_part(part: usize) {
         let runners = POISONS.map(|p| Runner::new(device::open(&options(p)), MOST_ELEMENTS));
-        let cases = part_of_cases(part, PARTS);
+        let share = Share::of_environment();
+        let cases = share.of(part_of_cases(part, PARTS));
         let (all, cases): (usize, Vec<Case>) = (cases.len(), cases.into_iter().filter(fits).collect());
         println!("{} of {all} samples, the others have more than {MOST_ELEMENTS} elements", cases.len());
         let mut wrong = Vec::new();
@@ -46,7 +48,7 @@ mod on_device {
                 (a, b) => wrong.push(format!("{}: {:?} {:?}", case.name(), a.err(), b.err())),
             }
         }
-        assert!(cases.len() > 500, "{} samples", cases.len());
+        assert!(cases.len() > share.part_of(500), "{} samples", cases.len());
         assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
     }
 

@@ -37,7 +37,7 @@ fn no_product_is_left_out() {
 }
 
 const PARTS: [&[&str]; 4] = [
-    &["matmul", "linear", "fused", "kv_append", "grouped_matmul"],
+    &["matmul", "linear", "fused", "kv_append", "grouped_matmul", "extent_of", "if"],
     &["dequantize", "dequantize_linear"],
     &["conv", "conv_transpose", "batch_norm"],
     &["attention", "attention_parts"],

@@ -13,12 +13,12 @@ fn series(rig: &Rig, deep_every: u64, seconds: Option<u64>) -> Series<'_> {
     Series { rig, deep_every, threads: 1, limit: seconds.map(Duration::from_secs) }
 }
 
-/// Every op occurs, and every kind of program in its share.
+/// Every op occurs, eight times in 1,200 programs or twenty in 3,000, and every kind of program in its share.
 #[test]
 fn every_op_occurs() {
     let histogram = histogram(0..1200);
     print!("{histogram}");
-    assert_eq!(histogram.absent(), Vec::<&str>::new());
+    assert_eq!(histogram.rarer_than(8), Vec::<&str>::new());
     let (fewest, most) = histogram.inner();
     assert!(fewest >= 5 && most <= 60, "{fewest} to {most} nodes");
     // The host has the transforms along axes that symbols decide.

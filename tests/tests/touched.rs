@@ -27,7 +27,7 @@ mod on_device {
 
     /// Kernels whose rules are of what they may touch: indices, lengths and windows choose from it, and windows that
     /// step over elements.
-    const CHOOSE: [&str; 36] = [
+    const CHOOSE: [&str; 38] = [
         "attention",
         "attention_extended",
         "attention_lanes",
@@ -42,6 +42,7 @@ mod on_device {
         "conv_tile",
         "dequantize_linear",
         "fft_pass",
+        "found_count",
         "gather",
         "gather_codes",
         "gather_tuples",
@@ -63,6 +64,7 @@ mod on_device {
         "scatter_sorted_floats",
         "scatter_sorted_words",
         "scatter_words",
+        "search_sorted",
         "tensor_scatter",
     ];
 

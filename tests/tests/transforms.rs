@@ -1,5 +1,5 @@
 //! Transforms of every kind of length, on the interpreter and on the device, against sums written plainly here: within
-//! 8·log₂N·2⁻²⁴·‖x‖₂ of each element, four times that where the length has a prime above 13. Long ones at some places.
+//! 8·log₂N·2⁻²⁴·‖x‖₂ of each element, four times that where the length has a prime above 251. Long ones at some places.
 
 use pumice_ir::ops::fft::{Fft, FftNorm};
 use pumice_ir::{Fill, GraphBuilder, Sample, Value, f32};
@@ -39,7 +39,7 @@ impl Lines {
 /// What an element may be off, of ‖x‖₂: of the length and of the ends of the norm's factor.
 fn allowed(n: usize) -> f64 {
     let mut left = n;
-    for p in [2, 3, 5, 7, 11, 13] {
+    for p in 2..=251 {
         while usize::is_multiple_of(left, p) {
             left /= p;
         }

@@ -12,7 +12,7 @@ use crate::checkout::Checkout;
 use crate::op_table::{self, OP_LIST, Row};
 
 /// Ops with the files that name them besides: a lowering that several ops share, a reference that asks another one.
-const OPS: [(&str, &[&str]); 32] = [
+const OPS: [(&str, &[&str]); 40] = [
     ("stop_gradient", &[]),
     ("gather_elements", &[]),
     ("gather_nd", &[]),
@@ -23,15 +23,23 @@ const OPS: [(&str, &[&str]); 32] = [
     ("scatter_sorted", &[]),
     ("pad", &["crates/opt/src/passes/fold_pads.rs"]),
     ("tensor_scatter", &[]),
+    ("unique_parts", &[]),
     ("arg_min", &["crates/compile/src/lower/mod.rs"]),
     ("arg_top_k", &[]),
     ("arg_sort_runs", &["crates/cpu-ref/src/ops/reduction/arg_top_k.rs"]),
     ("cum_sum", &[]),
     ("cum_prod", &[]),
     ("scan_runs", &[]),
+    ("search_sorted", &[]),
+    ("found_count", &["crates/compile/src/lower/loop_.rs"]),
+    ("extent_of", &[]),
+    ("if", &[]),
+    ("carry", &["crates/compile/src/lower/loop_.rs"]),
+    ("loop", &[]),
     ("dequantize_linear", &["crates/compile/src/codes.rs"]),
     ("grouped_matmul", &[]),
     ("expert_rows", &[]),
+    ("non_max_suppression_parts", &[]),
     ("prod_pool", &["crates/compile/src/lower/pool.rs"]),
     ("group_norm", &[]),
     ("instance_norm", &[]),

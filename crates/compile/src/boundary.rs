@@ -14,7 +14,7 @@ use pumice_plan::kernel::{ArgValue, UseIndex};
 use pumice_plan::kernels::copy::StatusBegin;
 use pumice_plan::kernels::frame::{FrameAdvance, FrameCount};
 use pumice_plan::{Access, Cost, Grid, Meaning, RunCheck, StepKind, Storage};
-use pumice_types::{DimExpr, ScalarId, Var};
+use pumice_types::{DimExpr, ScalarId, Var, When};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -46,7 +46,8 @@ fn may_move(cx: &LowerCx<'_>, at: &PlacedView) -> bool {
     let whole = pumice_ir::shape::product(&version.ty.shape) == pumice_ir::shape::product(&at.view.shape);
     let plain = at.view.dtype.same_in_arena() && at.view.is_dense() && whole && at.part.is_none();
     let scratch = unplaced.buffer_of(at.version).class == StorageClass::Scratch;
-    plain && scratch && cx.touched(at.version) == Touched { reads: 0, writes: 1 }
+    let writes = if unplaced.joins.contains(&at.version) { 2 } else { 1 };
+    plain && scratch && cx.touched(at.version) == Touched { reads: 0, writes }
 }
 
 /// Feeds, after all ops: every source is taken before any state is written.
@@ -194,6 +195,7 @@ pub fn begin_replay(unplaced: &mut UnplacedProgram, status: PlacedView, ops: u32
         reason: String::new(),
         meaning: Meaning::none(),
         cost: Cost::default(),
+        when: When::ALWAYS,
     };
     unplaced.steps.insert(0, begin);
 }

@@ -42,7 +42,7 @@ mod tests {
         let mut symbols = SymbolTable::default();
         let sums: Vec<DimExpr> = (0..20)
             .map(|i| {
-                let symbol = Symbol { name: format!("n{i}"), min: 1, max: 2, multiple_of: 1 };
+                let symbol = Symbol { name: format!("n{i}"), min: 1, max: 2, multiple_of: 1, found: false };
                 let id: SymbolId = symbols.push(symbol);
                 DimExpr::symbol(id) + 1u64
             })

@@ -2,17 +2,11 @@
 
 use indexmap::IndexMap;
 use pumice_ir::{Graph, Op};
-use pumice_plan::{AdvanceKind, AdvanceOp, ArgValue, FrameBuilder, FrameSlot, FrameWord};
+use pumice_plan::frame::OF_ROW;
+use pumice_plan::{AdvanceKind, AdvanceOp, FrameBuilder, FrameSlot, FrameWord};
 use pumice_types::dim::Atom;
-use pumice_types::{DimExpr, ScalarId, Var};
-
-/// An argument: a constant where the expression is one, else a word of the frame.
-pub fn arg(frame: &mut FrameBuilder, expr: &DimExpr) -> ArgValue {
-    match expr.as_const() {
-        Some(c) => ArgValue::U32(c as u32),
-        None => word(frame, expr).into(),
-    }
-}
+use pumice_types::{DimExpr, ScalarId, SymbolId, Var};
+use std::collections::BTreeMap;
 
 /// The word that holds an expression.
 pub fn word(frame: &mut FrameBuilder, expr: &DimExpr) -> FrameWord {
@@ -56,7 +50,7 @@ pub fn finish(frame: &mut FrameBuilder, advances: &[(ScalarId, DimExpr)], grids:
     for (scalar, by) in advances {
         let at = emit.frame.intern(FrameSlot::Scalar(*scalar));
         let step = emit.expr(by);
-        next.push((at, emit.binary(AdvanceKind::Add, at, step)));
+        next.push((at, FrameWord(emit.binary(AdvanceKind::Add, at.0, step))));
     }
     for (at, value) in next {
         emit.copy_while_running(at, value, stopped);
@@ -73,7 +67,7 @@ pub fn finish(frame: &mut FrameBuilder, advances: &[(ScalarId, DimExpr)], grids:
         .collect();
     for (at, e) in exprs {
         let value = emit.expr(&e);
-        emit.push(AdvanceKind::Copy, at, value.0, 0);
+        emit.push(AdvanceKind::Copy, at, value, 0);
     }
     if let (Some(grids), Some(stopped)) = (grids, stopped) {
         emit.push(AdvanceKind::ClearIf, grids.first, stopped.0, grids.len);
@@ -104,8 +98,8 @@ impl Emit<'_> {
     fn stop(&mut self, stopped: FrameWord) {
         let replays = self.frame.intern(FrameSlot::Replays);
         let one = self.constant(1);
-        let more = self.binary(AdvanceKind::Add, replays, one);
-        self.copy_while_running(replays, more, Some(stopped));
+        let more = self.binary(AdvanceKind::Add, replays.0, one);
+        self.copy_while_running(replays, FrameWord(more), Some(stopped));
         let count = self.temporary();
         self.push(AdvanceKind::Count, count, 0, 1);
         self.push(AdvanceKind::Max, stopped, stopped.0, count.0);
@@ -114,21 +108,43 @@ impl Emit<'_> {
     fn temporary(&mut self) -> FrameWord {
         self.frame.own(FrameSlot::Temporary)
     }
+}
 
-    fn constant(&mut self, value: i64) -> FrameWord {
+impl Emits for Emit<'_> {
+    fn binary(&mut self, op: AdvanceKind, a: u32, b: u32) -> u32 {
         let dst = self.temporary();
-        self.push(AdvanceKind::Const, dst, value as u32, 0);
-        dst
+        self.push(op, dst, a, b);
+        dst.0
     }
 
-    fn binary(&mut self, op: AdvanceKind, a: FrameWord, b: FrameWord) -> FrameWord {
-        let dst = self.temporary();
-        self.push(op, dst, a.0, b.0);
-        dst
+    fn constant(&mut self, value: i64) -> u32 {
+        self.binary(AdvanceKind::Const, value as u32, 0)
     }
 
-    fn expr(&mut self, e: &DimExpr) -> FrameWord {
-        let mut sum: Option<FrameWord> = None;
+    fn var(&mut self, v: Var) -> u32 {
+        self.frame
+            .intern(match v {
+                Var::Symbol(id) => FrameSlot::Bound(id),
+                Var::Scalar(id) => FrameSlot::Scalar(id),
+            })
+            .0
+    }
+}
+
+/// What makes instructions: of an expression those of its sums, products, quotients and extrema. Operands are words as
+/// the instructions name them.
+trait Emits {
+    /// An instruction; the word that it makes.
+    fn binary(&mut self, op: AdvanceKind, a: u32, b: u32) -> u32;
+
+    /// A word with that value.
+    fn constant(&mut self, value: i64) -> u32;
+
+    /// The word that a variable is.
+    fn var(&mut self, v: Var) -> u32;
+
+    fn expr(&mut self, e: &DimExpr) -> u32 {
+        let mut sum: Option<u32> = None;
         for (coefficient, factors) in e.terms() {
             let mut product = (coefficient != 1).then(|| self.constant(coefficient));
             for factor in factors {
@@ -154,10 +170,9 @@ impl Emit<'_> {
         }
     }
 
-    fn atom(&mut self, atom: &Atom) -> FrameWord {
+    fn atom(&mut self, atom: &Atom) -> u32 {
         let (op, pair) = match atom {
-            Atom::Var(Var::Symbol(id)) => return self.frame.intern(FrameSlot::Bound(*id)),
-            Atom::Var(Var::Scalar(id)) => return self.frame.intern(FrameSlot::Scalar(*id)),
+            Atom::Var(v) => return self.var(*v),
             Atom::FloorDiv(p) => (AdvanceKind::FloorDiv, p),
             Atom::CeilDiv(p) => (AdvanceKind::CeilDiv, p),
             Atom::Min(p) => (AdvanceKind::Min, p),
@@ -165,6 +180,66 @@ impl Emit<'_> {
         };
         let (a, b) = (self.expr(&pair.0), self.expr(&pair.1));
         self.binary(op, a, b)
+    }
+}
+
+/// Instructions that fill a row of found words, whose operands are words of the row or those that the host writes.
+pub struct Find<'f> {
+    row: &'f mut FrameBuilder,
+    base: &'f mut FrameBuilder,
+    /// Of each symbol of the row the number of its count, and the largest that it may be.
+    counts: &'f BTreeMap<SymbolId, (u32, u32)>,
+    ops: Vec<AdvanceOp>,
+}
+
+impl<'f> Find<'f> {
+    /// No instructions yet.
+    pub fn new(
+        row: &'f mut FrameBuilder,
+        base: &'f mut FrameBuilder,
+        counts: &'f BTreeMap<SymbolId, (u32, u32)>,
+    ) -> Find<'f> {
+        Find { row, base, counts, ops: Vec::new() }
+    }
+
+    /// The word becomes what its slot says: the count of a symbol, or the value of an expression.
+    pub fn slot(&mut self, slot: &FrameSlot, dst: FrameWord) {
+        let (op, a, b) = match slot {
+            FrameSlot::Bound(symbol) => match self.counts.get(symbol) {
+                Some(&(k, most)) => (AdvanceKind::Count, k, most),
+                None => return,
+            },
+            FrameSlot::Expr(e) => (AdvanceKind::Copy, self.expr(e), 0),
+            _ => return,
+        };
+        self.ops.push(AdvanceOp { op, dst, a, b });
+    }
+
+    /// The instructions.
+    pub fn ops(self) -> Vec<AdvanceOp> {
+        self.ops
+    }
+}
+
+impl Emits for Find<'_> {
+    fn binary(&mut self, op: AdvanceKind, a: u32, b: u32) -> u32 {
+        let dst = self.row.own(FrameSlot::Temporary);
+        self.ops.push(AdvanceOp { op, dst, a, b });
+        dst.0 | OF_ROW
+    }
+
+    fn constant(&mut self, value: i64) -> u32 {
+        self.binary(AdvanceKind::Const, value as u32, 0)
+    }
+
+    fn var(&mut self, v: Var) -> u32 {
+        match v {
+            Var::Symbol(id) => match self.counts.get(&id).copied() {
+                Some((k, most)) => self.binary(AdvanceKind::Count, k, most),
+                None => self.base.intern(FrameSlot::Bound(id)).0,
+            },
+            Var::Scalar(id) => self.base.intern(FrameSlot::Scalar(id)).0,
+        }
     }
 }
 

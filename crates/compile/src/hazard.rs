@@ -32,15 +32,18 @@ pub fn elided(
     for range in gpu_segments(segments) {
         let mut scope = Scope::default();
         let (mut pending, mut pending_apart) = (Pending::default(), Pending::default());
+        let mut frame_written = false;
         for i in range.clone() {
             mine.clear();
             mine.extend(uses(steps, &levels[i as usize]));
             mine.iter().for_each(|(_, u)| scope.add(u));
-            if let Some((hazard, before)) = pending.add(&mine, |u| u.span) {
-                levels[i as usize].barrier = Some(before);
+            if let Some((hazard, before)) = pending.add(steps, &mine, |u| u.span) {
+                let to_indirect = std::mem::take(&mut frame_written);
+                levels[i as usize].barrier = Some(Barrier { to_indirect, ..before });
                 levels[i as usize].reason = Some(hazard);
             }
-            unlimited += u32::from(pending_apart.add(&mine, &apart).is_some());
+            frame_written |= mine.iter().any(|(_, u)| writes_frame(u));
+            unlimited += u32::from(pending_apart.add(steps, &mine, &apart).is_some());
         }
         for level in range {
             let barrier = &mut levels[level as usize].barrier;
@@ -48,6 +51,7 @@ pub fn elided(
                 from_shader_write: before.from_shader_write,
                 from_shader_read: before.from_shader_read,
                 from_transfer: before.from_transfer,
+                to_indirect: before.to_indirect && scope.barrier.to_indirect,
                 ..scope.barrier
             });
         }
@@ -64,11 +68,16 @@ struct Pending {
 impl Pending {
     /// Adds the uses of the next level. Where one conflicts with what is pending, a barrier comes between, after which
     /// only the level's uses are pending: the hazard, and what the barrier waits for.
-    fn add(&mut self, mine: &[(StepId, &Use)], span: impl Fn(&Use) -> Span) -> Option<(Hazard, Barrier)> {
+    fn add(
+        &mut self,
+        steps: &[Step],
+        mine: &[(StepId, &Use)],
+        span: impl Fn(&Use) -> Span,
+    ) -> Option<(Hazard, Barrier)> {
         let first = self.uses.len();
         self.uses.extend(mine.iter().map(|&(id, u)| (id, u.access, span(u))));
         let (pending, mine) = self.uses.split_at(first);
-        let hazard = first_hazard(pending, mine)?;
+        let hazard = first_hazard(steps, pending, mine)?;
         let any = |is: &dyn Fn(Access) -> bool| pending.iter().any(|p| is(p.1));
         let before = Barrier {
             from_shader_write: any(&|a| a.writes() && is_shader(a)),
@@ -88,7 +97,7 @@ pub fn count(levels: &[Level]) -> u32 {
 
 fn gpu_segments(segments: &[Segment]) -> impl Iterator<Item = std::ops::Range<u32>> + '_ {
     segments.iter().filter_map(|s| match s {
-        Segment::Gpu { levels } => Some(levels.clone()),
+        Segment::Gpu { levels } | Segment::Repeat { levels, .. } => Some(levels.clone()),
         Segment::Host { .. } => None,
     })
 }
@@ -105,10 +114,14 @@ fn is_transfer(access: Access) -> bool {
     matches!(access, Access::TransferRead | Access::TransferWrite)
 }
 
+fn writes_frame(u: &Use) -> bool {
+    u.access.writes() && u.span.region == RegionKind::Frame
+}
+
 /// Everything a barrier of a segment has to cover: what waits after it may be anything the segment does. Grids wait
-/// only where the segment writes what one is read from: a barrier that they wait for costs 2.3 us (H200, driver
-/// 580.159.04, 2026-11-23: 337 of them made a run of 1.7 ms one of 2.45), and the frame is written by the last step of
-/// all, for the next replay, which begins with the seam barrier.
+/// only where the segment writes what one is read from, and there at the first barrier after it: a barrier that they
+/// wait for costs 2.3 us (H200, driver 580.159.04, 2026-11-23: 337 of them made a run of 1.7 ms one of 2.45). The frame
+/// is written by the last step of all, too, for the next replay, which begins with the seam barrier.
 struct Scope<'s> {
     barrier: Barrier,
     /// Uses that write the frame.
@@ -134,15 +147,24 @@ impl<'s> Scope<'s> {
         self.barrier.to_transfer |= is_transfer(u.access);
         let of_grid = |w: &&Use| w.span.overlaps(&u.span);
         self.barrier.to_indirect |= u.access == Access::IndirectRead && self.written.iter().any(of_grid);
-        if u.access.writes() && u.span.region == RegionKind::Frame {
+        if writes_frame(u) {
             self.written.push(u);
         }
     }
 }
 
-fn first_hazard(pending: &[(StepId, Access, Span)], mine: &[(StepId, Access, Span)]) -> Option<Hazard> {
+/// The first conflict of two steps that may both run.
+fn first_hazard(
+    steps: &[Step],
+    pending: &[(StepId, Access, Span)],
+    mine: &[(StepId, Access, Span)],
+) -> Option<Hazard> {
+    let when = |id: StepId| &steps[id.0 as usize].when;
     mine.iter().find_map(|&(after, access, span)| {
-        pending.iter().find(|(_, p, at)| p.conflicts(access) && at.overlaps(&span)).map(|&(before, p, _)| {
+        let conflicts = |(before, p, at): &&(StepId, Access, Span)| {
+            p.conflicts(access) && at.overlaps(&span) && !when(*before).excludes(when(after))
+        };
+        pending.iter().find(conflicts).map(|&(before, p, _)| {
             let kind = match (p.writes(), access.writes()) {
                 (true, true) => HazardKind::Waw,
                 (true, false) => HazardKind::Raw,

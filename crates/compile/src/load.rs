@@ -88,7 +88,11 @@ impl Made {
                 _ => false,
             }
         };
-        fixed && (!counts || small()) && step.uses.iter().all(|u| known(u.version, u.access))
+        let joins = step.uses.iter().any(|u| {
+            u.access.writes()
+                && (unplaced.joins.contains(&u.version) || unplaced.carried.contains(&u.version))
+        });
+        fixed && !joins && (!counts || small()) && step.uses.iter().all(|u| known(u.version, u.access))
     }
 
     /// Whether what a step writes follows from no param, but from counting: it reads nothing, or such and constants.

@@ -9,7 +9,7 @@ use crate::cx::{Leaves, LowerCx, Refusal};
 use crate::error::CompileError;
 use crate::interface::Interface;
 use crate::unplaced::{UnplacedProgram, UnplacedStep};
-use crate::{boundary, index, layout, load, lower, trip_count};
+use crate::{boundary, branches, found, index, layout, load, lower, trip_count};
 use indexmap::IndexSet;
 use pumice_ir::Graph;
 use pumice_plan::{Frame, RunCheck};
@@ -80,20 +80,26 @@ impl Lowered {
 /// Everything that a run does: its nodes, then outputs, feeds and what advances.
 fn lower_range(cx: &mut LowerCx<'_>) -> Result<(), CompileError> {
     let mut counted = index::Counted::new(cx.graph);
+    cx.join_branches();
     lower_nodes(cx, &mut counted)?;
     let defect = |r: Refusal| CompileError::Defect(r.0);
     cx.begin_ends();
     cx.unplaced.states = boundary::final_states(cx).map_err(defect)?;
     boundary::feeds(cx).map_err(|r| CompileError::Options(r.0))?;
     boundary::outputs(cx).map_err(defect)?;
+    branches::settle(cx).map_err(|r| CompileError::Options(r.0))?;
+    found::tell_host(cx);
+    found::fill(cx).map_err(|r| CompileError::Options(r.0))?;
     boundary::advance(cx).map_err(defect)?;
+    cx.flat = found::flatten(cx);
     let conditions = cx.graph.constraints().iter().map(|c| {
         let (min, max) = c.allowed();
         let sides = Some(Box::new([c.left.clone(), c.right.clone()]));
         RunCheck { value: c.difference(), min, max, what: c.what_and_where().into(), sides }
     });
     cx.checks.extend(conditions);
-    trip_count::check(&cx.unplaced, cx.frame.frame(), cx.graph.symbols(), cx.target)?;
+    let frame = cx.flat.as_ref().unwrap_or(cx.frame.frame());
+    trip_count::check(&cx.unplaced, frame, cx.graph.symbols(), cx.target)?;
     // Reported after what cannot be lowered at all.
     counted.follow(&cx.unplaced);
     counted.result()

@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use indexmap::map::Entry;
 use pumice_ir::{Graph, GraphBuilder, Node, Op, Value, ValueId, ValueType, text};
 use pumice_plan::{InputUse, MeaningGraph};
-use pumice_types::{DimExpr, Symbol, SymbolTable, Tensor, Var};
+use pumice_types::{DType, DimExpr, Symbol, SymbolTable, Tensor, Var};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -203,12 +203,21 @@ pub fn of_copy(graph: &Graph, ty: &ValueType) -> Result<StepMeaning, String> {
     for (axis, extent) in shape.iter_mut().enumerate() {
         if extent.find_var(|v| matches!(v, Var::Scalar(_))).is_some() {
             let (name, max) = (own_name(&symbols, axis), u64::from(u32::MAX));
-            *extent = DimExpr::symbol(symbols.push(Symbol { name, min: 0, max, multiple_of: 1 }));
+            *extent =
+                DimExpr::symbol(symbols.push(Symbol { name, min: 0, max, multiple_of: 1, found: false }));
         }
     }
     let g = GraphBuilder::with_symbols("step", symbols.clone());
     let x = g.input(&operand(0), ValueType::new(ty.dtype(), shape));
     g.output("o0", x);
+    finish(g, graph.symbols())
+}
+
+/// That a count is 0, which a kernel reports where it is not.
+pub fn of_count(graph: &Graph) -> Result<StepMeaning, String> {
+    let g = GraphBuilder::with_symbols("step", graph.symbols().clone());
+    let count = g.input(&operand(0), ValueType::fixed(DType::I32, &[]));
+    g.output("o0", g.found_count(count, 0));
     finish(g, graph.symbols())
 }
 

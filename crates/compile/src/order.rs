@@ -7,6 +7,7 @@
 use crate::unplaced::{UnplacedProgram, UnplacedStep, UnplacedUse, UnplacedVersion};
 use pumice_plan::{Access, StepKind};
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Steps (indices) in order, level by level.
@@ -29,38 +30,161 @@ impl Levels {
         starts.zip(&self.ends).map(|(start, &end)| start..end)
     }
 
+    fn push(&mut self, level: &[u32]) {
+        if !level.is_empty() {
+            self.steps.extend(level);
+            self.ends.push(self.steps.len() as u32);
+        }
+    }
+
     /// The steps of each level.
     pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
         self.ranges().map(|r| &self.steps[r.start as usize..r.end as usize])
     }
 }
 
-/// Schedules the steps; `None` if they depend on each other in a circle, which lowering cannot produce.
-pub fn levels(unplaced: &UnplacedProgram) -> Option<Levels> {
+/// Schedules the steps; `None` if they depend on each other in a circle, which lowering cannot produce. The steps of a
+/// loop have levels of their own, one after the other: they are replayed together.
+pub fn levels(unplaced: &UnplacedProgram, loop_of: &[Option<u32>]) -> Option<Levels> {
     let before = dependencies(unplaced);
     let after = before.reversed();
-    let mut waiting: Vec<u32> = (0..unplaced.steps.len()).map(|i| before.of(i).len() as u32).collect();
-    let is_host: Vec<bool> = unplaced.steps.iter().map(|s| matches!(s.kind, StepKind::Host)).collect();
-    let free = (0..unplaced.steps.len() as u32).filter(|&i| waiting[i as usize] == 0);
-    let (mut host, mut gpu): (Vec<u32>, Vec<u32>) = free.partition(|&i| is_host[i as usize]);
-    let mut levels = Levels { steps: Vec::with_capacity(unplaced.steps.len()), ends: Vec::new() };
-    let mut level = Vec::new();
-    while !(gpu.is_empty() && host.is_empty()) {
-        // Device work first: host steps that become ready meanwhile share one level.
-        level.clear();
-        level.append(if gpu.is_empty() { &mut host } else { &mut gpu });
-        level.sort_unstable();
-        for &next in level.iter().flat_map(|&i| after.of(i as usize)) {
-            waiting[next as usize] -= 1;
-            if waiting[next as usize] == 0 {
-                let ready = if is_host[next as usize] { &mut host } else { &mut gpu };
-                ready.push(next);
+    let mut units = Units::new(unplaced, loop_of, &before);
+    let count = unplaced.steps.len();
+    let mut levels = Levels { steps: Vec::with_capacity(count), ends: Vec::new() };
+    let mut done = Vec::new();
+    while units.take(&mut done, &mut levels, (&before, &after))? {
+        for &next in done.iter().flat_map(|&i| after.of(i as usize)) {
+            // The turn has scheduled its own.
+            if !done.first().is_some_and(|&i| units.are_together(i, next)) {
+                units.one_less(next);
             }
         }
-        levels.steps.extend(&level);
-        levels.ends.push(levels.steps.len() as u32);
     }
-    (levels.steps.len() == unplaced.steps.len()).then_some(levels)
+    (levels.steps.len() == count).then_some(levels)
+}
+
+/// What is scheduled as one: a step, or the steps of a loop.
+struct Units<'u> {
+    unplaced: &'u UnplacedProgram,
+    loop_of: &'u [Option<u32>],
+    /// For how many others each step, and each loop, waits.
+    waiting: Vec<u32>,
+    loops: Vec<LoopSteps>,
+    ready: Ready,
+}
+
+/// The steps of a loop, and for how many others they wait.
+#[derive(Default)]
+struct LoopSteps {
+    members: Vec<u32>,
+    waiting: u32,
+}
+
+/// What waits for nothing any more.
+#[derive(Default)]
+struct Ready {
+    gpu: Vec<u32>,
+    loops: Vec<usize>,
+    host: Vec<u32>,
+}
+
+impl<'u> Units<'u> {
+    fn new(unplaced: &'u UnplacedProgram, loop_of: &'u [Option<u32>], before: &Edges) -> Units<'u> {
+        let loops = unplaced.loops.iter().map(|_| LoopSteps::default()).collect();
+        let (waiting, ready) = (Vec::with_capacity(unplaced.steps.len()), Ready::default());
+        let mut units = Units { unplaced, loop_of, waiting, loops, ready };
+        for i in 0..unplaced.steps.len() as u32 {
+            let outside = before.of(i as usize).iter().filter(|&&d| !units.are_together(i, d)).count() as u32;
+            units.waiting.push(outside);
+            match units.of(i) {
+                Some(l) => {
+                    units.loops[l].members.push(i);
+                    units.loops[l].waiting += outside;
+                }
+                None if outside == 0 => units.free(i),
+                None => {}
+            }
+        }
+        let free = |l: &usize| units.loops[*l].waiting == 0 && !units.loops[*l].members.is_empty();
+        units.ready.loops = (0..units.loops.len()).filter(free).collect();
+        units
+    }
+
+    /// The loop of a step.
+    fn of(&self, step: u32) -> Option<usize> {
+        self.loop_of.get(step as usize).copied().flatten().map(|l| l as usize)
+    }
+
+    /// Whether two steps are of one loop.
+    fn are_together(&self, a: u32, b: u32) -> bool {
+        self.of(a).is_some() && self.of(a) == self.of(b)
+    }
+
+    fn free(&mut self, step: u32) {
+        let is_host = matches!(self.unplaced.steps[step as usize].kind, StepKind::Host);
+        if is_host { self.ready.host.push(step) } else { self.ready.gpu.push(step) }
+    }
+
+    /// A step waits for one less, and so does its loop.
+    fn one_less(&mut self, step: u32) {
+        if let Some(l) = self.of(step) {
+            self.loops[l].waiting -= 1;
+            if self.loops[l].waiting == 0 {
+                self.ready.loops.push(l);
+            }
+            return;
+        }
+        self.waiting[step as usize] -= 1;
+        if self.waiting[step as usize] == 0 {
+            self.free(step);
+        }
+    }
+
+    /// Adds the next level, or the levels of a loop, whose steps are `done`; false where nothing is left. Device work
+    /// first: host steps that become ready meanwhile share one level.
+    fn take(
+        &mut self,
+        done: &mut Vec<u32>,
+        levels: &mut Levels,
+        (before, after): (&Edges, &Edges),
+    ) -> Option<bool> {
+        done.clear();
+        if self.ready.gpu.is_empty()
+            && let Some(l) = self.ready.loops.pop()
+        {
+            done.extend(turn(&self.loops[l].members, levels, before, after)?);
+            return Some(true);
+        }
+        done.append(if self.ready.gpu.is_empty() { &mut self.ready.host } else { &mut self.ready.gpu });
+        done.sort_unstable();
+        levels.push(done);
+        Some(!done.is_empty())
+    }
+}
+
+/// The levels of one turn of a loop; its steps.
+fn turn(members: &[u32], levels: &mut Levels, before: &Edges, after: &Edges) -> Option<Vec<u32>> {
+    let is_member = |i: &u32| members.binary_search(i).is_ok();
+    let mut waiting: BTreeMap<u32, usize> =
+        members.iter().map(|&i| (i, before.of(i as usize).iter().filter(|d| is_member(d)).count())).collect();
+    let mut level: Vec<u32> = members.iter().copied().filter(|i| waiting[i] == 0).collect();
+    let mut done = Vec::with_capacity(members.len());
+    while !level.is_empty() {
+        level.sort_unstable();
+        levels.push(&level);
+        let mut next = Vec::new();
+        for after in level.iter().flat_map(|&i| after.of(i as usize)) {
+            if let Some(left) = waiting.get_mut(after) {
+                *left -= 1;
+                if *left == 0 {
+                    next.push(*after);
+                }
+            }
+        }
+        done.append(&mut level);
+        level = next;
+    }
+    (done.len() == members.len()).then_some(done)
 }
 
 /// For each step some others: one list with the ends of its parts, because a list for each step was a tenth of what
@@ -176,14 +300,21 @@ fn waits_for(
     deps: &mut Vec<usize>,
 ) {
     for u in &step.uses {
-        let writes = u.access.writes() && u.access != Access::StatusAtomic;
+        let writes = u.access.stores();
         if !writes {
             let holds = back_to_written(unplaced, touches, u.version);
-            deps.extend(holds.flat_map(|c| touches.writers(c)));
+            // What the other branch of a choice writes is not there where this step runs.
+            let beside = |w: &usize| unplaced.steps[*w].when.excludes(&step.when);
+            deps.extend(holds.flat_map(|c| touches.writers(c)).filter(|w| !beside(w)));
             continue;
         }
         // Writers of one value whose bytes are not known to be apart follow one another.
-        let meets = |w: &usize| *w < i && unplaced.steps[*w].uses.iter().any(|earlier| may_meet(earlier, u));
+        let meets = |w: &usize| {
+            let other = &unplaced.steps[*w];
+            *w < i
+                && !other.when.excludes(&step.when)
+                && other.uses.iter().any(|earlier| may_meet(earlier, u))
+        };
         deps.extend(touches.writers(u.version).filter(meets));
         // In place: whoever wrote or reads the bytes it replaces comes first, outputs that show an older version
         // among them.

@@ -86,7 +86,7 @@ impl Placing<'_> {
 
     fn cx<'c>(&'c self, weights: &'c Weights, derived: &'c [Option<Span>], words: [u64; 2]) -> PlaceCx<'c> {
         let ([frame_bytes, status_bytes], Placing { interface, target, options }) = (words, self);
-        PlaceCx { interface, weights, derived, frame_bytes, status_bytes, target, options }
+        PlaceCx { interface, weights, derived, frame_bytes, found: &[], status_bytes, target, options }
     }
 
     /// The load program, or part of it, and how much scratch it needs.
@@ -110,7 +110,8 @@ impl Placing<'_> {
     ) -> Result<Run, CompileError> {
         let derived: Vec<Option<Span>> = derived.iter().map(|b| b.and_then(|b| weights.derived[b])).collect();
         let frame_bytes = 4 * range.frame.len_words().max(1);
-        let cx = self.cx(weights, &derived, [frame_bytes, sizes.status]);
+        let found = &range.frame.found;
+        let cx = PlaceCx { found, ..self.cx(weights, &derived, [frame_bytes, sizes.status]) };
         let mut io = self.interface.io;
         let ids = |list: &[unplaced::UnplacedVersion]| list.iter().map(|c| VersionId(c.0)).collect();
         let (outputs, states) = (ids(&range.unplaced.outputs), ids(&range.unplaced.states));

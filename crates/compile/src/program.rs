@@ -5,13 +5,16 @@ use crate::error::CompileError;
 use crate::interface::{Interface, RunIo};
 use crate::layout::chunk_size;
 use crate::options::{Barriers, Options};
-use crate::unplaced::{BufferId, StorageClass, UnplacedProgram, UnplacedStep, UnplacedVersion};
+use crate::unplaced::{BufferId, StorageClass, UnplacedLoop, UnplacedProgram, UnplacedStep, UnplacedVersion};
 use crate::weights::Weights;
-use crate::{hazard, order, segment};
+use crate::{hazard, loops, order, segment};
+use pumice_plan::frame::FoundRow;
 use pumice_plan::{
     IoSlot, Level, Placement, PlanValue, Program, RegionKind, Span, Step, Use, VersionId, VersionOrigin,
 };
 use pumice_types::{Bytes, Target};
+use smallvec::SmallVec;
+use std::ops::Range;
 
 /// A placed program and what it takes.
 pub struct PlacedProgram {
@@ -35,6 +38,8 @@ pub struct PlaceCx<'a> {
     pub derived: &'a [Option<Span>],
     /// Bytes of frame and status.
     pub frame_bytes: u64,
+    /// Rows of found words of the frame.
+    pub found: &'a [FoundRow],
     /// Bytes of the status block.
     pub status_bytes: u64,
     /// The target.
@@ -70,15 +75,17 @@ pub fn place(
     io: &mut RunIo,
     cx: &PlaceCx<'_>,
 ) -> Result<PlacedProgram, CompileError> {
-    let levels =
-        order::levels(&unplaced).ok_or_else(|| CompileError::Defect("steps depend in a circle".into()))?;
-    let lives = lives(&unplaced, &levels);
+    let loop_of = loops::of_steps(&unplaced, &|_| SmallVec::new());
+    let levels = order::levels(&unplaced, &loop_of)
+        .ok_or_else(|| CompileError::Defect("steps depend in a circle".into()))?;
+    let turns = turns(&unplaced, &loop_of, &levels);
+    let lives = lives(&unplaced, &levels, &turns);
     let fixed = fixed_spans(&unplaced, &lives, io, cx)?;
     let (spans, scratch, scratch_lower_bound) =
         scratch_spans(&unplaced, &lives, &fixed, cx.options.placement, cx);
     let (apart, ..) = scratch_spans(&unplaced, &lives, &fixed, Placement::Bump, cx);
     let buffers: Vec<u32> = unplaced.versions.iter().map(|c| c.buffer.0).collect();
-    let mut program = assemble(unplaced, &levels, &spans, &lives)?;
+    let mut program = assemble(unplaced, &levels, &spans, &lives, &turns)?;
     // With every value in its own bytes, for the number of barriers that would need.
     let apart = |u: &Use| {
         let buffer = buffers[u.content.0 as usize] as usize;
@@ -96,8 +103,37 @@ pub fn place(
     Ok(PlacedProgram { program, scratch, scratch_lower_bound, barriers_unlimited })
 }
 
-/// First and last level that touches each buffer.
-fn lives(unplaced: &UnplacedProgram, levels: &order::Levels) -> Vec<Option<(u32, u32)>> {
+/// Where a row lies.
+fn row_span(row: &FoundRow) -> Span {
+    Span::new(RegionKind::Frame, Bytes(4 * u64::from(row.first)), Bytes(4 * u64::from(row.len)))
+}
+
+/// The levels of each loop that has steps, with the loop.
+fn turns(
+    unplaced: &UnplacedProgram,
+    loop_of: &[Option<u32>],
+    levels: &order::Levels,
+) -> Vec<(Range<u32>, UnplacedLoop)> {
+    let mut turns: Vec<(Range<u32>, u32)> = Vec::new();
+    for (level, members) in (0u32..).zip(levels.iter()) {
+        let Some(l) = members.first().and_then(|&i| loop_of.get(i as usize).copied().flatten()) else {
+            continue;
+        };
+        match turns.last_mut() {
+            Some((range, last)) if *last == l && range.end == level => range.end = level + 1,
+            _ => turns.push((level..level + 1, l)),
+        }
+    }
+    turns.into_iter().map(|(range, l)| (range, unplaced.loops[l as usize].clone())).collect()
+}
+
+/// First and last level that touches each buffer. What is there before a loop and read by a turn is read by the next
+/// turn, too.
+fn lives(
+    unplaced: &UnplacedProgram,
+    levels: &order::Levels,
+    turns: &[(Range<u32>, UnplacedLoop)],
+) -> Vec<Option<(u32, u32)>> {
     let mut lives: Vec<Option<(u32, u32)>> = vec![None; unplaced.buffers.len()];
     for (level, members) in levels.iter().enumerate() {
         let level = level as u32;
@@ -105,6 +141,13 @@ fn lives(unplaced: &UnplacedProgram, levels: &order::Levels) -> Vec<Option<(u32,
             let buffer = unplaced.versions[u.version.0 as usize].buffer.0 as usize;
             let (first, _) = lives[buffer].unwrap_or((level, level));
             lives[buffer] = Some((first, level));
+        }
+    }
+    for (turn, _) in turns {
+        for life in
+            lives.iter_mut().flatten().filter(|(first, last)| *first < turn.start && turn.contains(last))
+        {
+            life.1 = turn.end - 1;
         }
     }
     lives
@@ -122,6 +165,7 @@ fn fixed_spans(
         spans[i] = match b.class {
             StorageClass::Scratch | StorageClass::Streamed(_) => None,
             StorageClass::Frame => Some(whole(RegionKind::Frame, cx.frame_bytes)),
+            StorageClass::Found(row) => cx.found.get(row as usize).map(row_span),
             StorageClass::Status => Some(whole(RegionKind::Status, cx.status_bytes)),
             StorageClass::HostOperand | StorageClass::HostResult if lives[i].is_some() => {
                 Some(io.take(b.class == StorageClass::HostOperand, b.bytes))
@@ -174,6 +218,7 @@ fn assemble(
     levels: &order::Levels,
     spans: &[Option<Span>],
     lives: &[Option<(u32, u32)>],
+    turns: &[(Range<u32>, UnplacedLoop)],
 ) -> Result<Program, CompileError> {
     let versions = (0..unplaced.versions.len() as u32).map(UnplacedVersion);
     let origins: Vec<VersionOrigin> = versions.map(|c| origin(&unplaced, c)).collect();
@@ -184,7 +229,7 @@ fn assemble(
     let mut program = Program { steps: steps.collect::<Result<_, _>>()?, ..Program::default() };
     let ranges = levels.ranges().map(|steps| Level { steps, barrier: None, reason: None });
     program.levels.extend(ranges);
-    program.segments = segment::segments(&program.steps, &program.levels);
+    program.segments = segment::segments(&program.steps, &program.levels, turns);
     let values = unplaced.versions.into_iter().zip(origins).map(|(c, origin)| {
         let buffer = c.buffer.0 as usize;
         let nowhere = Span::new(RegionKind::Scratch, Bytes::ZERO, Bytes::ZERO);
@@ -205,7 +250,7 @@ fn placed_step(
     step: UnplacedStep,
     span: impl Fn(UnplacedVersion) -> Option<Span>,
 ) -> Result<Step, CompileError> {
-    let UnplacedStep { kind, uses, origin, reason, meaning, cost } = step;
+    let UnplacedStep { kind, uses, origin, reason, meaning, cost, when } = step;
     let uses = uses.into_iter().map(|u| {
         let whole = span(u.version)
             .ok_or_else(|| CompileError::Defect(format!("{origin} touches bytes without a place")))?;
@@ -216,7 +261,7 @@ fn placed_step(
         Ok(Use { span, access: u.access, content: VersionId(u.version.0), view: u.view })
     });
     let uses = uses.collect::<Result<_, CompileError>>()?;
-    Ok(Step { kind, uses, origin, reason, meaning, cost })
+    Ok(Step { kind, uses, origin, reason, meaning, cost, when })
 }
 
 /// Puts the items in that order, without a second list of them: the item `order[i]` comes to `i`.
@@ -244,15 +289,26 @@ fn origin(unplaced: &UnplacedProgram, version: UnplacedVersion) -> VersionOrigin
         StorageClass::Constant(i) => VersionOrigin::Constant(i),
         StorageClass::Derived => VersionOrigin::Derived,
         StorageClass::State(i) if c.replaces.is_none() => VersionOrigin::StateBefore(i),
-        StorageClass::State(i) => VersionOrigin::StateAfter(i),
+        StorageClass::State(i) if unplaced.carried.contains(&version) => VersionOrigin::StateCarried(i),
+        StorageClass::State(i) => of_loop(unplaced, version).unwrap_or(VersionOrigin::StateAfter(i)),
         StorageClass::Input(i) => VersionOrigin::Input(i),
         StorageClass::Frame => VersionOrigin::Frame,
+        StorageClass::Found(row) => VersionOrigin::Found(row),
         StorageClass::Status => VersionOrigin::Status,
-        StorageClass::Scratch
-        | StorageClass::Output(_)
-        | StorageClass::HostOperand
-        | StorageClass::HostResult => VersionOrigin::Step,
+        StorageClass::Scratch if unplaced.carried.contains(&version) => VersionOrigin::Carried,
+        StorageClass::Scratch => of_loop(unplaced, version).unwrap_or(VersionOrigin::Step),
+        StorageClass::Output(_) | StorageClass::HostOperand | StorageClass::HostResult => VersionOrigin::Step,
     }
+}
+
+/// What a version is to the turns of a loop, if it is anything to them.
+fn of_loop(unplaced: &UnplacedProgram, version: UnplacedVersion) -> Option<VersionOrigin> {
+    let mut carried = unplaced.loops.iter().flat_map(|l| &l.carried);
+    carried.find_map(|[before, next, left]| match version {
+        v if v == *next => Some(VersionOrigin::Next(VersionId(before.0))),
+        v if v == *left => Some(VersionOrigin::Left(VersionId(before.0))),
+        _ => None,
+    })
 }
 
 /// Bytes of a buffer that lies in another place.

@@ -9,8 +9,8 @@ use crate::hole::Filled;
 use crate::meaning::{StepMeaning, operand};
 use crate::unplaced::{PlacedView, UnplacedStep, UnplacedUse, UnplacedVersion};
 use pumice_ir::NodeId;
-use pumice_plan::kernel::{ArgValue, Bound, CallBuilder, UseIndex, Words};
-use pumice_plan::{Access, Cost, Grid, Meaning, StepKind, View};
+use pumice_plan::kernel::{ArgValue, Bound, CallBuilder, KernelCall, UseIndex, Words};
+use pumice_plan::{Access, Cost, FrameWord, Grid, Meaning, StepKind, View};
 use pumice_types::{DimExpr, Precision};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -162,16 +162,28 @@ impl StepBuilder {
         meaning: StepMeaning,
     ) -> LowerResult {
         let call = call.resolve(cx).map_err(|e| Refusal(e.to_string()))?;
-        let varies = call.args.iter().any(|a| matches!(a, ArgValue::Frame(_)));
-        let indirect = matches!(grid, Grid::Frame { .. });
-        let frame = cx.frame_words();
-        if varies {
-            self.touch(&frame, Access::ShaderRead);
-        }
-        if indirect {
-            self.touch(&frame, Access::IndirectRead);
-        }
+        self.touch_words(cx, &call, &grid);
         self.finish(cx, StepKind::Dispatch { call, grid }, meaning)
+    }
+
+    /// Uses of the frame: of the words that the host writes, and of each row of found ones.
+    fn touch_words(&mut self, cx: &LowerCx<'_>, call: &KernelCall, grid: &Grid) {
+        let args = call.args.iter().filter_map(|a| match a {
+            ArgValue::Frame(word) => Some((FrameWord(*word), Access::ShaderRead)),
+            ArgValue::U32(_) => None,
+        });
+        let grid = match grid {
+            Grid::Frame { word, .. } => Some((*word, Access::IndirectRead)),
+            Grid::Static(_) => None,
+        };
+        let mut words: SmallVec<[(UnplacedVersion, Access); 2]> = SmallVec::new();
+        for (word, access) in args.chain(grid) {
+            let version = cx.version_of_word(word);
+            if !words.contains(&(version, access)) {
+                words.push((version, access));
+                self.touch(&PlacedView { version, ..cx.frame_words() }, access);
+            }
+        }
     }
 
     /// The finished step of any kind.
@@ -188,7 +200,8 @@ impl StepBuilder {
         let mut uses = self.uses;
         uses.shrink_to_fit();
         let origin = cx.origin();
-        cx.push(UnplacedStep { kind, uses, origin, reason: String::new(), meaning, cost });
+        let (reason, when) = (String::new(), cx.when());
+        cx.push(UnplacedStep { kind, uses, origin, reason, meaning, cost, when });
         Ok(())
     }
 

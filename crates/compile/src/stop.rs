@@ -5,13 +5,10 @@
 //! zero, so that later replays have no groups: they end at once and write nothing.
 
 use crate::cx::{LowerCx, LowerResult};
-use crate::elementwise;
 use crate::frame::{self, Row};
 use crate::load;
-use crate::unplaced::{PlacedView, StorageClass, UnplacedUse};
-use pumice_ir::ValueType;
-use pumice_plan::{Access, FrameSlot, Grid, StepKind, Storage};
-use pumice_types::{DType, DimExpr};
+use crate::unplaced::{PlacedView, UnplacedUse};
+use pumice_plan::{Access, Grid, StepKind};
 
 /// What the advance of the frame must know.
 pub struct Stop {
@@ -25,25 +22,9 @@ pub struct Stop {
 pub fn prepare(cx: &mut LowerCx<'_>) -> LowerResult<Option<Stop>> {
     let Some(output) = cx.graph.stop().and_then(|at| cx.graph.outputs().get(at)) else { return Ok(None) };
     let at = cx.at(output.value)?;
-    let count = if is_word(cx, &at) { at } else { word_of(cx, &at)? };
+    let count = cx.word_of(&at, "the frame's kernel reads one word of scratch")?;
     let grids = gather(cx)?;
     Ok(Some(Stop { count, grids }))
-}
-
-/// Whether a value is the first word of a version in scratch, which nothing else fills.
-fn is_word(cx: &LowerCx<'_>, at: &PlacedView) -> bool {
-    let version = &cx.unplaced.versions[at.version.0 as usize];
-    let alone = pumice_ir::shape::product(&version.ty.shape).is(1) && at.part.is_none();
-    let word = at.view.storage == Storage::Arena && at.view.offset.is(0);
-    alone && word && cx.unplaced.buffer_of(at.version).class == StorageClass::Scratch
-}
-
-/// A copy of a truth value that lies elsewhere.
-fn word_of(cx: &mut LowerCx<'_>, at: &PlacedView) -> LowerResult<PlacedView> {
-    let ty = ValueType::new(DType::Bool, at.view.shape.clone());
-    let to = cx.alloc("stop", StorageClass::Scratch, Storage::Arena, &ty)?;
-    elementwise::copy(cx, at, &to, "the frame's kernel reads one word of scratch")?;
-    Ok(to)
 }
 
 /// Gives every dispatch that is not of the load program a grid in the row (431 steps of a decoder: 1.71 ms a token,
@@ -57,7 +38,7 @@ fn gather(cx: &mut LowerCx<'_>) -> LowerResult<Row> {
     for (i, (step, _)) in steps {
         if let StepKind::Dispatch { grid, .. } = &step.kind {
             dispatches.push(i);
-            grids.push(groups(cx, grid)?);
+            grids.push(cx.groups_of(grid)?);
         }
     }
     let (words, row) = frame::grids_in_a_row(&mut cx.frame, &grids);
@@ -81,20 +62,4 @@ fn gather(cx: &mut LowerCx<'_>) -> LowerResult<Row> {
         }
     }
     Ok(row)
-}
-
-/// The groups of a grid as expressions.
-fn groups(cx: &LowerCx<'_>, grid: &Grid) -> LowerResult<[DimExpr; 3]> {
-    let word = match grid {
-        Grid::Static(groups) => return Ok(groups.map(|n| DimExpr::from(u64::from(n)))),
-        Grid::Frame { word, .. } => word.0 as usize,
-    };
-    let of = |slot: &FrameSlot| match slot {
-        FrameSlot::Expr(e) => Some(e.clone()),
-        FrameSlot::Bound(symbol) => Some(DimExpr::symbol(*symbol)),
-        _ => None,
-    };
-    let words = cx.frame.frame().words.get(word..word + 3).unwrap_or(&[]);
-    let found: Option<Vec<DimExpr>> = words.iter().map(of).collect();
-    found.and_then(|w| w.try_into().ok()).ok_or_else(|| "a grid is no three expressions of the frame".into())
 }

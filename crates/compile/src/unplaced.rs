@@ -3,6 +3,8 @@
 use pumice_ir::ValueType;
 use pumice_ir::infer::normalize_axis;
 use pumice_plan::{Access, Cost, Meaning, RegionKind, StepKind, View};
+use pumice_types::{SymbolId, When};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A request for bytes.
@@ -40,6 +42,8 @@ pub enum StorageClass {
     HostResult,
     /// The frame.
     Frame,
+    /// A row of found words of the frame.
+    Found(u32),
     /// The status block.
     Status,
 }
@@ -56,7 +60,7 @@ impl StorageClass {
             StorageClass::State(_) => RegionKind::States,
             StorageClass::Input(_) | StorageClass::HostResult => RegionKind::IoIn,
             StorageClass::Output(_) | StorageClass::HostOperand => RegionKind::IoOut,
-            StorageClass::Frame => RegionKind::Frame,
+            StorageClass::Frame | StorageClass::Found(_) => RegionKind::Frame,
             StorageClass::Status => RegionKind::Status,
         }
     }
@@ -151,6 +155,8 @@ pub struct UnplacedStep {
     pub meaning: Meaning,
     /// For the floor.
     pub cost: Cost,
+    /// The branches that must be taken for it.
+    pub when: When,
 }
 
 /// Everything lowering made for one range of the symbols.
@@ -166,12 +172,34 @@ pub struct UnplacedProgram {
     pub outputs: Vec<UnplacedVersion>,
     /// For each state, the version at the end.
     pub states: Vec<UnplacedVersion>,
+    /// What both branches of a choice write.
+    pub joins: BTreeSet<UnplacedVersion>,
+    /// What turns begin with.
+    pub carried: BTreeSet<UnplacedVersion>,
+    /// The loops.
+    pub loops: Vec<UnplacedLoop>,
+}
+
+/// A loop.
+#[derive(Clone, Debug)]
+pub struct UnplacedLoop {
+    /// 1 while it runs.
+    pub symbol: SymbolId,
+    /// Turns at most.
+    pub most: u64,
+    /// What a turn begins with, what it leaves for the next, and what is there behind the loop, all in one buffer.
+    pub carried: Vec<[UnplacedVersion; 3]>,
 }
 
 impl UnplacedProgram {
     /// The buffer of a version.
     pub fn buffer_of(&self, version: UnplacedVersion) -> &Buffer {
         &self.buffers[self.versions[version.0 as usize].buffer.0 as usize]
+    }
+
+    /// A version, the one that it replaces, and so on.
+    pub fn back_from(&self, version: UnplacedVersion) -> impl Iterator<Item = UnplacedVersion> + '_ {
+        std::iter::successors(Some(version), |v| self.versions[v.0 as usize].replaces)
     }
 
     /// Name of the graph value that a buffer was made for.

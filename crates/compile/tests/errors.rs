@@ -220,7 +220,7 @@ fn states_that_no_group_holds() {
             g.output("y", g.recurrent_layer([xw, r], [None; 5], RecurrentLayer::default())[0]);
         }
     };
-    refused(&layer(sym("t", 1..=9), 2049), "2049 hidden units: one group holds 2048");
+    refused(&layer(sym("t", 0..=9), 2049), "2049 hidden units: one group holds 2048");
     let keys = |g: &GraphBuilder| {
         let [q, k] = ["q", "k"].map(|name| g.input(name, f32([1, 1, 1, 4097])));
         let v = g.input("v", f32([1, 1, 1, 2]));

@@ -6,7 +6,7 @@
 
 use crate::array::{Array, Data};
 use crate::eval::EvalCx;
-use crate::graph::{EvalError, Evaluation, actual_type};
+use crate::graph::{EvalError, Evaluation, actual_type, found};
 use crate::ops;
 use crate::tolerance::Tolerance;
 use pumice_ir::{Graph, Node, ValueId};
@@ -46,12 +46,26 @@ pub fn output_bounds(
     evaluation: &Evaluation,
     bindings: &Bindings,
 ) -> Result<Vec<Bound>, EvalError> {
+    let bindings = &with_found(graph, evaluation, bindings);
     graph.outputs().iter().map(|o| bound(graph, evaluation, bindings, o.value)).collect()
+}
+
+/// The bindings with the extents that the evaluation found.
+fn with_found(graph: &Graph, all: &Evaluation, bindings: &Bindings) -> Bindings {
+    let mut bindings = bindings.clone();
+    for (_, node) in graph.nodes() {
+        let value = all.values[node.output().index()].as_deref();
+        if let Some((symbol, extent)) = value.and_then(|value| found(graph, node, value)) {
+            bindings.bind(symbol, extent);
+        }
+    }
+    bindings
 }
 
 fn bound(graph: &Graph, all: &Evaluation, bindings: &Bindings, v: ValueId) -> Result<Bound, EvalError> {
     let node = graph.def(v);
-    if node.op.is_leaf() {
+    // What only a branch needs that is not taken has no value.
+    if node.op.is_leaf() || all.values[v.index()].is_none() {
         return Ok(Bound::EXACT);
     }
     let arrays: Vec<Option<&Array>> =

@@ -18,6 +18,8 @@ pub enum Status {
     IntDivZero(u64),
     /// A row, or its options, from which nothing can be drawn.
     BadDistribution(u64),
+    /// A count that is no extent it may be.
+    FoundExtent(u64),
 }
 
 /// Operands of one evaluation.

@@ -9,10 +9,11 @@ use crate::custom::CustomOps;
 use crate::eval::{EvalCx, Status};
 use crate::perturb::perturb;
 use crate::{machine, ops};
-use pumice_ir::{ConstEval, Graph, Node, NodeId, Op, Relation, ValueId, ValueType};
+use pumice_ir::{ConstEval, Demand, Graph, Loops, Node, NodeId, Op, Relation, ValueId, ValueType};
 use pumice_runtime::CustomError;
 use pumice_types::tensor::byte_count;
-use pumice_types::{Bindings, Bytes, DType, DimExpr, Tensor, dim};
+use pumice_types::{Bindings, Bytes, DType, DimExpr, SymbolId, Tensor, dim};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Why a graph has no value.
@@ -146,29 +147,120 @@ pub fn eval_graph_with(
     custom: &CustomOps,
 ) -> Result<Evaluation, EvalError> {
     check_constraints(graph, bindings)?;
-    let last_use = last_uses(graph, options.keep_all);
-    let mut result = Evaluation { values: vec![None; graph.value_count()], ..Evaluation::default() };
-    for (id, node) in graph.nodes() {
-        let types =
-            node.outputs.iter().map(|&v| actual_type(graph, v, bindings)).collect::<Result<Vec<_>, _>>()?;
-        check_memory(graph, id, &types)?;
-        let arrays = if node.op.is_leaf_interface() {
-            vec![leaf_value(graph, node, leaves, &types[0])?]
-        } else {
-            let how = How { bindings, options, custom };
-            eval_node(graph, (id, node), &types, how, &mut result)?
-        };
-        for (&v, array) in node.outputs.iter().zip(arrays) {
-            result.values[v.index()] = Some(array);
-        }
-        for v in node.operands().chain(node.outputs.iter().copied()) {
-            if last_use[v.index()].is_some_and(|last| last <= id) {
-                result.values[v.index()] = None;
-            }
+    let (demand, loops) = (Demand::of(graph), Loops::of(graph));
+    let result = Evaluation { values: vec![None; graph.value_count()], ..Evaluation::default() };
+    // What turns read is read again.
+    let last_use = last_uses(graph, options.keep_all || !loops.is_empty());
+    let bindings = Cow::Borrowed(bindings);
+    let mut run = Run { graph, leaves, bindings, options, custom, demand, loops, last_use, result };
+    for (id, _) in graph.nodes() {
+        match run.loops.ended_by(id) {
+            Some(l) => run.turns(l)?,
+            None if run.loops.inside(id).is_none() => run.node(id)?,
+            None => {}
         }
     }
+    let mut result = run.result;
     result.take_outputs(graph);
     Ok(result)
+}
+
+/// An evaluation under way.
+struct Run<'a> {
+    graph: &'a Graph,
+    leaves: Leaves<'a>,
+    bindings: Cow<'a, Bindings>,
+    options: EvalOptions,
+    custom: &'a CustomOps,
+    demand: Demand,
+    loops: Loops,
+    last_use: Vec<Option<NodeId>>,
+    result: Evaluation,
+}
+
+impl Run<'_> {
+    /// The next node.
+    fn node(&mut self, id: NodeId) -> Result<(), EvalError> {
+        let (graph, node) = (self.graph, self.graph.node(id));
+        if !is_computed(graph, id, &self.demand, &self.bindings)? {
+            // What only an untaken branch finds is nothing.
+            node.op.finds().into_iter().for_each(|symbol| self.bindings.to_mut().bind(symbol, 0));
+            return Ok(());
+        }
+        let types = node.outputs.iter().map(|&v| actual_type(graph, v, &self.bindings));
+        let types = types.collect::<Result<Vec<_>, _>>()?;
+        check_memory(graph, id, &types)?;
+        let arrays = if node.op.is_leaf_interface() {
+            vec![leaf_value(graph, node, self.leaves, &types[0])?]
+        } else {
+            let how = How { bindings: &self.bindings, options: self.options, custom: self.custom };
+            eval_node(graph, (id, node), &types, how, &mut self.result)?
+        };
+        if let Some((symbol, extent)) = found(graph, node, &arrays[0]) {
+            self.bindings.to_mut().bind(symbol, extent);
+        }
+        for (&v, array) in node.outputs.iter().zip(arrays) {
+            self.result.values[v.index()] = Some(array);
+        }
+        for v in node.operands().chain(node.outputs.iter().copied()) {
+            if self.last_use[v.index()].is_some_and(|last| last <= id) {
+                self.result.values[v.index()] = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// All turns of a loop, and its results.
+    fn turns(&mut self, number: usize) -> Result<(), EvalError> {
+        let (graph, l) = (self.graph, self.loops.all[number].clone());
+        let end = graph.node(l.end);
+        if !is_computed(graph, l.end, &self.demand, &self.bindings)? {
+            l.running.as_symbol().into_iter().for_each(|symbol| self.bindings.to_mut().bind(symbol, 0));
+            return Ok(());
+        }
+        let inits = l.carried.values().filter_map(|&v| graph.def(v).input(0));
+        let mut carried: Vec<Option<Arc<Array>>> =
+            inits.map(|v| self.result.values[v.index()].clone()).collect();
+        for _ in 0..l.most {
+            if !goes_on(&carried) {
+                break;
+            }
+            for (&v, value) in l.carried.values().zip(&carried) {
+                self.result.values[v.index()].clone_from(value);
+            }
+            for &id in l.nodes.iter().filter(|id| graph.node(**id).op.carries().is_none()) {
+                self.node(id)?;
+            }
+            let next = end.operands().take(l.carried.len());
+            carried = next.map(|v| self.result.values[v.index()].clone()).collect();
+        }
+        if goes_on(&carried) {
+            let (node, status) = (graph.node_name(l.end).to_owned(), Status::FoundExtent(0));
+            self.result.status.push(StatusEvent { node, status });
+        }
+        for (&v, value) in end.outputs.iter().zip(carried) {
+            self.result.values[v.index()] = value;
+        }
+        Ok(())
+    }
+}
+
+/// Whether there is a turn with what it would begin with.
+fn goes_on(carried: &[Option<Arc<Array>>]) -> bool {
+    carried.first().is_some_and(|flag| flag.as_ref().is_some_and(|f| f.as_ints()[0] > 0))
+}
+
+/// Whether the branches are taken in which a node is computed.
+fn is_computed(graph: &Graph, id: NodeId, demand: &Demand, bindings: &Bindings) -> Result<bool, EvalError> {
+    let extent = |source| EvalError::Extent { name: graph.node_name(id).to_owned(), source };
+    demand.when(id).holds(bindings).map_err(extent)
+}
+
+/// The symbol that a node finds, and which extent it is, by the node's result.
+pub(crate) fn found(graph: &Graph, node: &Node, result: &Array) -> Option<(SymbolId, u64)> {
+    let symbol = node.op.finds()?;
+    let most = graph.symbols().get(symbol).map_or(0, |s| s.max);
+    Some((symbol, (result.as_ints()[0].max(0) as u64).min(most)))
 }
 
 impl Evaluation {

@@ -57,7 +57,7 @@ pub fn session(
     for (name, value) in &sample.scalars {
         session.set_scalar(name, *value)?;
     }
-    for (id, symbol) in graph.symbols().iter() {
+    for (id, symbol) in graph.symbols().iter().filter(|(_, s)| !s.found) {
         session.bind_symbol(&symbol.name, bindings.symbol(id).unwrap_or(symbol.max))?;
     }
     Ok(session)

@@ -115,6 +115,8 @@ pub trait AttrType: Clone {
     fn feed<H: Hasher>(&self, state: &mut H);
     /// Shows the integer expressions in it; those of a nested graph are its own.
     fn visit_dims(&self, _visit: &mut dyn FnMut(&DimExpr)) {}
+    /// Puts others in the place of those that [`visit_dims`](AttrType::visit_dims) shows.
+    fn map_dims(&mut self, _map: &dyn Fn(&DimExpr) -> DimExpr) {}
 }
 
 /// The two duties of an attribute type that is compared and hashed as it is.
@@ -263,6 +265,9 @@ impl AttrType for ValueType {
     fn visit_dims(&self, visit: &mut dyn FnMut(&DimExpr)) {
         self.shape.iter().for_each(visit);
     }
+    fn map_dims(&mut self, map: &dyn Fn(&DimExpr) -> DimExpr) {
+        self.shape = self.shape.iter().map(map).collect();
+    }
 }
 
 impl AttrType for Vec<ValueType> {
@@ -281,6 +286,9 @@ impl AttrType for Vec<ValueType> {
     same_as_equal!();
     fn visit_dims(&self, visit: &mut dyn FnMut(&DimExpr)) {
         self.iter().flat_map(|ty| ty.shape.iter()).for_each(visit);
+    }
+    fn map_dims(&mut self, map: &dyn Fn(&DimExpr) -> DimExpr) {
+        self.iter_mut().for_each(|ty| ty.map_dims(map));
     }
 }
 
@@ -301,6 +309,9 @@ impl AttrType for DimExpr {
     fn visit_dims(&self, visit: &mut dyn FnMut(&DimExpr)) {
         visit(self);
     }
+    fn map_dims(&mut self, map: &dyn Fn(&DimExpr) -> DimExpr) {
+        *self = map(self);
+    }
 }
 
 impl AttrType for Vec<DimExpr> {
@@ -320,6 +331,9 @@ impl AttrType for Vec<DimExpr> {
     same_as_equal!();
     fn visit_dims(&self, visit: &mut dyn FnMut(&DimExpr)) {
         self.iter().for_each(visit);
+    }
+    fn map_dims(&mut self, map: &dyn Fn(&DimExpr) -> DimExpr) {
+        self.iter_mut().for_each(|d| *d = map(d));
     }
 }
 
@@ -352,6 +366,9 @@ impl<T: AttrType> AttrType for Option<T> {
     fn visit_dims(&self, visit: &mut dyn FnMut(&DimExpr)) {
         self.iter().for_each(|value| value.visit_dims(visit));
     }
+    fn map_dims(&mut self, map: &dyn Fn(&DimExpr) -> DimExpr) {
+        self.iter_mut().for_each(|value| value.map_dims(map));
+    }
 }
 
 /// Attributes of an op, made by [`op!`](crate::op).
@@ -362,6 +379,8 @@ pub trait Attrs: Sized {
     fn write(&self) -> Vec<(&'static str, AttrValue)>;
     /// Shows the integer expressions in them.
     fn visit_dims(&self, visit: &mut dyn FnMut(&DimExpr));
+    /// Puts others in their places.
+    fn map_dims(&mut self, map: &dyn Fn(&DimExpr) -> DimExpr);
     /// From what was read.
     fn read(reader: &mut AttrReader) -> Result<Self, AttrError>;
     /// Every number is in the range that the op states.
@@ -453,6 +472,10 @@ macro_rules! op {
             #[allow(unused_variables)]
             fn visit_dims(&self, visit: &mut dyn FnMut(&pumice_types::DimExpr)) {
                 $($crate::attr::AttrType::visit_dims(&self.$field, visit);)*
+            }
+            #[allow(unused_variables)]
+            fn map_dims(&mut self, map: &dyn Fn(&pumice_types::DimExpr) -> pumice_types::DimExpr) {
+                $($crate::attr::AttrType::map_dims(&mut self.$field, map);)*
             }
             #[allow(unused_variables)]
             fn read(reader: &mut $crate::attr::AttrReader) -> Result<Self, $crate::attr::AttrError> {

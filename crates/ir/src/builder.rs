@@ -57,15 +57,22 @@ pub(crate) fn all_or_mistake<const N: usize>(results: &[Value]) -> [Value; N] {
     std::array::from_fn(|i| results.get(i).copied().unwrap_or(results[0]))
 }
 
+impl Value {
+    /// The value, unless it came out of a mistake.
+    pub(crate) fn valid(self) -> Option<ValueId> {
+        self.id.ok()
+    }
+}
+
 impl GraphBuilder {
     /// An empty graph of that name.
     pub fn new(name: &str) -> GraphBuilder {
         GraphBuilder::with_symbols(name, SymbolTable::default())
     }
 
-    /// An empty graph that already has these symbols, by the same ids.
+    /// An empty graph that already has these symbols, by the same ids. Whoever runs it binds all of them.
     pub fn with_symbols(name: &str, symbols: SymbolTable) -> GraphBuilder {
-        let inner = Rc::new(RefCell::new(Inner::new(name, symbols)));
+        let inner = Rc::new(RefCell::new(Inner::new(name, symbols.all_bound())));
         inner.borrow_mut().id = Rc::as_ptr(&inner).addr();
         GraphBuilder { inner, next_name: RefCell::new(None) }
     }
@@ -281,6 +288,13 @@ impl GraphBuilder {
         self.inner.borrow_mut().add_named(op, name, inputs, Location::caller())
     }
 
+    /// A new symbol of the scope's name whose value the program finds.
+    pub(crate) fn found_symbol(&self, max: u64) -> DimExpr {
+        let mut inner = self.inner.borrow_mut();
+        let symbol = inner.graph.symbols.new_found(&inner.scope.join("."), max);
+        DimExpr::symbol(inner.graph.symbols.push(symbol))
+    }
+
     /// A u32 scalar of all words, 0 until it is set.
     #[track_caller]
     pub(crate) fn word_scalar(&self, name: &str, advance: Option<DimExpr>) -> Value {
@@ -381,11 +395,28 @@ impl GraphBuilder {
         self.inner.borrow().errors.clone()
     }
 
+    /// Looks at the graph so far.
+    pub(crate) fn look<R>(&self, at: impl FnOnce(&Graph) -> R) -> R {
+        at(&self.inner.borrow().graph)
+    }
+
     /// The type of a value; none if it came out of a mistake.
     pub fn type_of(&self, value: Value) -> Option<ValueType> {
         let inner = self.inner.borrow();
         let own = value.id.ok().filter(|_| !inner.is_foreign(value));
         own.and_then(|v| inner.graph.values.get(v.index())).map(|v| v.ty.clone())
+    }
+
+    /// The value of that name.
+    pub(crate) fn value_named(&self, name: &str) -> Option<Value> {
+        let inner = self.inner.borrow();
+        inner.graph.find(name).map(|id| Value { id: Ok(id), graph: inner.id })
+    }
+
+    /// A leaf of a graph that is built already.
+    #[track_caller]
+    pub(crate) fn leaf_again(&self, name: &str, op: Op) -> Value {
+        self.leaf(name, op, &[])
     }
 
     /// The symbols so far; none while the builder is being asked something else.

@@ -254,6 +254,14 @@ pub enum BuildError {
     /// The graph has no output.
     #[error("the graph has no output and no state, so it computes nothing")]
     NoOutput,
+    /// A loop is used against its rules.
+    #[error("{node}: {reason}")]
+    Loop {
+        /// Name of the node.
+        node: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// A state is used against its rules.
     #[error("state `{state}`: {reason}")]
     State {

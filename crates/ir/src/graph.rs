@@ -7,7 +7,6 @@ use crate::shape::ValueType;
 use crate::state::Feed;
 use pumice_types::{DimExpr, SymbolTable, Tensor};
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// One application of an op.
@@ -30,6 +29,12 @@ impl Node {
     /// All operands that are there.
     pub fn operands(&self) -> impl Iterator<Item = ValueId> + '_ {
         self.inputs.iter().flatten().copied()
+    }
+
+    /// The operands whose values it reads. The end of a loop names what turns begin with, and reads what they leave.
+    pub fn reads(&self) -> impl Iterator<Item = ValueId> + '_ {
+        let named = if self.op.loops().is_some() { self.outputs.len() } else { 0 };
+        self.operands().take(self.inputs.len() - named.min(self.inputs.len()))
     }
 
     /// The first value it defines.
@@ -291,52 +296,6 @@ impl Graph {
             Op::Constant(c) => Some(&c.data),
             _ => None,
         }
-    }
-
-    /// Whether a value is a version of a state.
-    pub fn is_state_version(&self, value: ValueId) -> bool {
-        let op = &self.def(value).op;
-        matches!(op, Op::State(_)) || op.state_operand().is_some()
-    }
-
-    /// Whether a value is the bytes of a version of a state, possibly under a view: it must be read before they are
-    /// overwritten.
-    pub fn shows_state(&self, mut value: ValueId) -> bool {
-        loop {
-            let node = self.def(value);
-            match node.input(0).filter(|_| node.op.is_movement()) {
-                _ if self.is_state_version(value) => return true,
-                Some(x) => value = x,
-                None => return false,
-            }
-        }
-    }
-
-    /// The `State` leaf that a value is a version of, if it is one.
-    pub fn state_of(&self, value: ValueId) -> Option<ValueId> {
-        let mut v = value;
-        loop {
-            let node = self.def(v);
-            match node.op.state_operand() {
-                _ if matches!(node.op, Op::State(_)) => return Some(v),
-                Some(i) => v = node.input(i)?,
-                None => return None,
-            }
-        }
-    }
-
-    /// The last version of each state, in the order of [`Graph::states`].
-    pub fn final_states(&self) -> Vec<ValueId> {
-        let mut last = self.states();
-        let mut number: BTreeMap<ValueId, usize> = last.iter().copied().zip(0..).collect();
-        for node in &self.nodes {
-            let previous = node.op.state_operand().and_then(|i| node.input(i));
-            if let Some(state) = previous.and_then(|v| number.remove(&v)) {
-                last[state] = node.output();
-                number.insert(node.output(), state);
-            }
-        }
-        last
     }
 
     /// Adds a node with the types and names of its values.

@@ -151,7 +151,14 @@ impl<'a> Infer<'a> {
         Ok(())
     }
 
-    fn require(&self, a: &DimExpr, relation: Relation, b: &DimExpr, what: &str) -> Result<(), OpError> {
+    /// Requires a relation of two extents: what never holds is an error, what symbols decide becomes a constraint.
+    pub(crate) fn require(
+        &self,
+        a: &DimExpr,
+        relation: Relation,
+        b: &DimExpr,
+        what: &str,
+    ) -> Result<(), OpError> {
         if a == b {
             return Ok(());
         }

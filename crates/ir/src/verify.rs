@@ -1,16 +1,19 @@
 //! The verifier: every rule of a graph, every violation. Runs after building, after reading, and after every pass;
 //! in the last case what it finds is a defect of the pass.
 
+mod states;
+
 use crate::entity::{NodeId, ValueId};
 use crate::error::BuildError;
 use crate::form::{Form, verify_form};
 use crate::graph::{Graph, Node};
 use crate::infer::{infer_types, normalize_axis};
+use crate::loops::{LoopInfo, Loops};
 use crate::ops::Op;
 use crate::shape::ValueType;
 use crate::state::Feed;
 use indexmap::{IndexMap, IndexSet};
-use pumice_types::{DType, DimExpr, Encoding, Var};
+use pumice_types::{DType, DimExpr, Encoding, ScalarId, SymbolId, Var};
 use std::collections::BTreeSet;
 
 /// A graph that breaks a rule.
@@ -125,105 +128,95 @@ pub(crate) fn program_rules(graph: &Graph) -> Vec<BuildError> {
             errors.push(BuildError::BlocksOutput { output: output.name.clone(), encoding });
         }
     }
-    errors.extend(state_rules(graph));
+    let loops = Loops::of(graph);
+    errors.extend(states::state_rules(graph, &loops));
     errors.extend(feed_rules(graph));
     errors.extend(stop_rule(graph));
     errors.extend(scalar_rules(graph));
     errors.extend(stream_rule(graph));
+    errors.extend(found_rules(graph));
+    errors.extend(loop_rules(graph, &loops));
     errors
 }
 
-fn state_rules(graph: &Graph) -> Vec<BuildError> {
-    let mut errors = Vec::new();
-    let mut wrong = |(v, reason): (ValueId, &str)| {
-        let state = graph.value(v).name.to_string();
-        errors.push(BuildError::State { state, reason: reason.to_owned() });
+/// What a turn makes leaves the loop as a result alone; loops write the states that they carry and hold no other loop.
+fn loop_rules(graph: &Graph, loops: &Loops) -> Vec<BuildError> {
+    let of_no_loop = |(id, node): (NodeId, &Node)| node.op.carries().is_some() && loops.inside(id).is_none();
+    let stray =
+        graph.nodes().filter(|n| of_no_loop(*n)).map(|(id, _)| (id, "what it carries belongs to no loop"));
+    let wrong_end = |l: &LoopInfo| wrong_end(graph, l).or_else(|| states::wrong_left(graph, l));
+    let ends = loops.all.iter().filter_map(|l| Some((l.end, wrong_end(l)?)));
+    let of_turns = |(number, l): (usize, &LoopInfo)| {
+        let wrong = |id: &NodeId| Some((*id, wrong_in_turn(graph, loops, number, *id)?));
+        l.nodes.iter().chain([&l.end]).filter_map(wrong).collect::<Vec<_>>()
     };
-    let mut written = BTreeSet::new();
-    for (_, node) in graph.nodes() {
-        wrong_leaf(graph, node).into_iter().for_each(&mut wrong);
-        wrong_write(graph, node, &mut written).into_iter().for_each(&mut wrong);
-        if let Some(read) = node.op.state_read().and_then(|i| node.input(i)) {
-            let is_input = matches!(graph.def(read).op, Op::Input(_));
-            if graph.state_of(read).is_none() && !is_input {
-                wrong((read, "it is read as a state but is not a version of one"));
-            }
-        }
-    }
-    errors.extend(late_readers(graph));
-    errors
+    let turns = loops.all.iter().enumerate().flat_map(of_turns);
+    let error = |(id, reason): (NodeId, &str)| BuildError::Loop {
+        node: graph.node_name(id).to_owned(),
+        reason: reason.to_owned(),
+    };
+    stray.chain(ends).chain(turns).map(error).collect()
 }
 
-/// What is wrong with a node that declares a state.
-fn wrong_leaf(graph: &Graph, node: &Node) -> Vec<(ValueId, &'static str)> {
-    let Op::State(state) = &node.op else { return Vec::new() };
-    let mut wrong = Vec::new();
-    let stored = state.ty.dtype().is_float() || state.ty.dtype().is_int();
-    if !stored {
-        wrong.push((node.output(), "a state is a float or integer tensor"));
+/// What is wrong with the end of a loop.
+fn wrong_end(graph: &Graph, l: &LoopInfo) -> Option<&'static str> {
+    let (end, carried) = (graph.node(l.end), l.carried.len());
+    let begins = end.operands().skip(carried).eq(l.carried.values().copied());
+    if !begins || end.inputs.len() != 2 * carried || !l.carried.keys().copied().eq(0..carried) {
+        return Some("what its turns begin with is not what it carries");
     }
-    if let Some(init) = node.input(0)
-        && !matches!(graph.def(init).op, Op::Param(_) | Op::Constant(_))
-    {
-        wrong.push((node.output(), "its initial value must be a param or a constant"));
+    let finds = |id: &NodeId| graph.node(*id).op.finds() == l.running.as_symbol();
+    (!l.nodes.iter().any(finds)).then_some("no node of it finds whether it runs")
+}
+
+/// What is wrong with a node of a turn, or with the end of its loop.
+fn wrong_in_turn(graph: &Graph, loops: &Loops, number: usize, id: NodeId) -> Option<&'static str> {
+    const OUTSIDE: &str = "what a turn makes is used outside of its loop; carry it out as a result";
+    let (node, end) = (graph.node(id), loops.all[number].end);
+    let mut of = node.operands().filter_map(|v| loops.inside(graph.value(v).def.0));
+    let other = of.any(|l| l != number);
+    if other && (node.op.carries().is_some() || id == end) {
+        return Some("a loop in another loop, neither of which is unrolled");
+    }
+    let is_output = id != end && node.outputs.iter().any(|&v| graph.is_output(v));
+    if id > end || other || is_output {
+        return Some(OUTSIDE);
+    }
+    states::wrong_written(graph, loops, number, node)
+}
+
+/// A symbol that is found has one node that finds it, before all that name it. Where none does, it may be gone.
+fn found_rules(graph: &Graph) -> Vec<BuildError> {
+    let mut wrong = Vec::new();
+    if graph.symbols.found().next().is_none() {
+        return wrong;
+    }
+    let mut known = BTreeSet::new();
+    let error = |id: SymbolId, reason: String| {
+        let name = graph.symbols.get(id).map_or_else(String::new, |s| s.name.clone());
+        BuildError::Symbol { name, reason }
+    };
+    for (id, node) in graph.nodes() {
+        if let Some(early) = found_in(graph, node).into_iter().find(|id| !known.contains(id)) {
+            wrong.push(error(early, format!("{} names it before it is found", graph.node_name(id))));
+        }
+        if let Some(symbol) = node.op.finds().filter(|&symbol| !known.insert(symbol)) {
+            wrong.push(error(symbol, "it is found twice".to_owned()));
+        }
     }
     wrong
 }
 
-/// What is wrong with a node that writes a state. `written` are the versions that nodes before it wrote.
-fn wrong_write(
-    graph: &Graph,
-    node: &Node,
-    written: &mut BTreeSet<ValueId>,
-) -> Option<(ValueId, &'static str)> {
-    let previous = node.op.state_operand().and_then(|i| node.input(i))?;
-    if graph.state_of(previous).is_none() {
-        // A meaning has an input in the place of the state; lowering refuses that in a program.
-        let functional = matches!(graph.def(previous).op, Op::Input(_));
-        let reason = "it is written through a value that is not a version of a state";
-        return (!functional).then(|| (node.output(), reason));
+/// The found symbols that a node names, but for the one that it finds itself.
+fn found_in(graph: &Graph, node: &Node) -> Vec<SymbolId> {
+    let mut named = Vec::new();
+    let mut look = |e: &DimExpr| e.visit_vars(|v| named.extend(v.symbol()));
+    if node.op.finds().is_none() {
+        node.op.visit_dims(&mut look);
     }
-    let reason = "two ops write the same version; chain them, so that their order is explicit";
-    (!written.insert(previous)).then_some((previous, reason))
-}
-
-/// A reader of a version that itself depends on a later version could only be served by a copy of the whole state.
-fn late_readers(graph: &Graph) -> Vec<BuildError> {
-    let mut errors = Vec::new();
-    let users = graph.users();
-    for (id, writer) in graph.nodes() {
-        let Some(previous) = writer.op.state_operand().and_then(|i| writer.input(i)) else { continue };
-        let mut later: Vec<NodeId> = users[previous.index()].iter().copied().filter(|&u| u > id).collect();
-        later.dedup();
-        for reader in later.into_iter().filter(|&reader| depends(graph, reader, id)) {
-            errors.push(BuildError::State {
-                state: graph.value(previous).name.to_string(),
-                reason: format!(
-                    "{} reads this version but also depends on the next one; read it through state_read before the write",
-                    graph.node_name(reader)
-                ),
-            });
-        }
-    }
-    errors
-}
-
-/// Whether a node depends on an earlier one. Operands come before their users, so only nodes between the two are looked
-/// at.
-fn depends(graph: &Graph, node: NodeId, earlier: NodeId) -> bool {
-    let (mut seen, mut open) = (BTreeSet::new(), vec![node]);
-    while let Some(next) = open.pop() {
-        let defined_by = graph.node(next).operands().map(|v| graph.value(v).def.0);
-        for def in defined_by.filter(|&def| def >= earlier) {
-            if def == earlier {
-                return true;
-            }
-            if seen.insert(def) {
-                open.push(def);
-            }
-        }
-    }
-    false
+    node.outputs.iter().flat_map(|&v| graph.ty(v).shape.iter()).for_each(look);
+    named.retain(|id| graph.symbols.is_found(*id));
+    named
 }
 
 fn feed_rules(graph: &Graph) -> Vec<BuildError> {
@@ -298,6 +291,23 @@ fn stream_rule(graph: &Graph) -> Vec<BuildError> {
     errors
 }
 
+/// Attributes name integer scalars that stand before their node.
+fn strange_scalars(graph: &Graph, scalars: &[ValueId]) -> Vec<BuildError> {
+    let mut errors = Vec::new();
+    for (id, node) in graph.nodes().filter(|(_, node)| !matches!(node.op, Op::Scalar(_))) {
+        let known = |s: ScalarId| scalars.get(s.0 as usize).filter(|&&v| graph.value(v).def.0 < id);
+        let is_int = |s: ScalarId| known(s).is_some_and(|&v| graph.ty(v).dtype() != DType::F32);
+        let mut strange = None;
+        let is_strange = |v: Var| matches!(v, Var::Scalar(s) if !is_int(s));
+        node.op.visit_dims(&mut |e| strange = strange.or(e.find_var(is_strange)));
+        if let Some(var) = strange {
+            let reason = format!("it names {var:?}, which is no integer scalar before it");
+            errors.push(BuildError::Scalar { name: graph.node_name(id).to_owned(), reason });
+        }
+    }
+    errors
+}
+
 fn scalar_rules(graph: &Graph) -> Vec<BuildError> {
     let scalars = graph.scalars();
     let is_int = |v: Var| match v {
@@ -312,6 +322,7 @@ fn scalar_rules(graph: &Graph) -> Vec<BuildError> {
             errors.push(BuildError::Scalar { name: graph.value(v).name.to_string(), reason });
         }
     }
+    errors.extend(strange_scalars(graph, &scalars));
     for (_, value) in graph.values() {
         if value.ty.shape.iter().any(|d| d.find_var(|v| matches!(v, Var::Scalar(_))).is_some()) {
             let reason = "an extent mentions a dynamic scalar; extents are symbols".to_owned();

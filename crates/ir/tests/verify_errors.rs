@@ -62,7 +62,7 @@ fn a_type_must_be_what_inference_gives() {
         g.output("y", g.named("head").slice(x, &[0], &[10], &[], &[]));
     });
     let mut symbols = SymbolTable::default();
-    symbols.push(Symbol { name: "n".to_owned(), min: 16, max: 64, multiple_of: 1 });
+    symbols.push(Symbol { name: "n".to_owned(), min: 16, max: 64, multiple_of: 1, found: false });
     let errors = verify(&graph.with_symbols(symbols), Form::Source).expect_err("a stale type");
     assert!(
         matches!(&errors[..], [VerifyError::Type { value, stored, inferred }]

@@ -51,7 +51,7 @@ mod tests {
 
     fn table() -> (SymbolTable, DimExpr) {
         let mut symbols = SymbolTable::default();
-        let n = symbols.push(Symbol { name: "n".into(), min: 1, max: 8, multiple_of: 1 });
+        let n = symbols.push(Symbol { name: "n".into(), min: 1, max: 8, multiple_of: 1, found: false });
         (symbols, n.into())
     }
 

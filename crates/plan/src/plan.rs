@@ -139,6 +139,17 @@ pub enum VersionOrigin {
     Status,
     /// Written by a step of the run.
     Step,
+    /// A row of the frame (index into `found`), which a step of the run fills.
+    Found(u32),
+    /// What a turn of a loop begins with, which a step before the loop makes.
+    Carried,
+    /// What a turn leaves for the next in the place of that version.
+    Next(VersionId),
+    /// What is there behind the loop, in the place of that version.
+    Left(VersionId),
+    /// A state (index into `states`) as a turn of a loop begins with it, which nothing writes: in the first turn it is
+    /// the version before it, in every other the [`VersionOrigin::Next`] of it.
+    StateCarried(u32),
 }
 
 /// A value of a program, for the checker, for reading intermediates by name and for finding NaNs.
@@ -225,6 +236,15 @@ pub enum Segment {
         /// Its levels: a range of the program's levels.
         levels: Range<u32>,
     },
+    /// A loop: as [`Segment::Gpu`], replayed while a symbol that it finds is 1.
+    Repeat {
+        /// Its levels: those of one turn.
+        levels: Range<u32>,
+        /// Turns at most.
+        turns: u32,
+        /// The symbol. Where it is 0 the steps of the turn do nothing, but for those that find it.
+        running: SymbolId,
+    },
     /// Host steps of one level, run while the device is idle.
     Host {
         /// The level.
@@ -255,6 +275,19 @@ impl Program {
     /// The value of a version id.
     pub fn value(&self, id: VersionId) -> Option<&PlanValue> {
         self.values.get(id.0 as usize)
+    }
+
+    /// The state (index into `states`) that a value of this origin is a version of.
+    pub fn state_of(&self, origin: VersionOrigin) -> Option<u32> {
+        use VersionOrigin as O;
+        match origin {
+            O::StateBefore(state) | O::StateAfter(state) | O::StateCarried(state) => Some(state),
+            O::Next(first) | O::Left(first) => match self.value(first)?.origin {
+                O::StateCarried(state) => Some(state),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 }
 
@@ -295,12 +328,12 @@ pub struct Run {
 }
 
 impl Run {
-    /// Whether these values of the symbols are in this run's ranges.
+    /// Whether these values of the symbols are in this run's ranges; one without a value is found by the run.
     pub fn covers(&self, value: impl Fn(SymbolId) -> Option<u64>) -> bool {
         self.ranges
             .iter()
             .enumerate()
-            .all(|(i, &(lo, hi))| value(SymbolId(i as u32)).is_some_and(|v| (lo..=hi).contains(&v)))
+            .all(|(i, &(lo, hi))| value(SymbolId(i as u32)).is_none_or(|v| (lo..=hi).contains(&v)))
     }
 
     /// The plan's symbols within this run's ranges.

@@ -218,6 +218,9 @@ fn program(f: &mut dyn Write, program: &Program) -> fmt::Result {
     for (s, segment) in program.segments.iter().enumerate() {
         let (levels, border) = match segment {
             Segment::Gpu { levels } => (levels.clone(), format!("segment {s}")),
+            Segment::Repeat { levels, turns, .. } => {
+                (levels.clone(), format!("segment {s}, at most {turns} turns"))
+            }
             Segment::Host { level } => (*level..level.saturating_add(1), format!("segment {s} host")),
         };
         for i in levels.clone() {
@@ -258,6 +261,10 @@ fn step(f: &mut dyn Write, program: &Program, id: StepId, step: &Step) -> fmt::R
     }
     if step.meaning.status.is_some() {
         f.write_str("  reports")?;
+    }
+    for branch in step.when.branches() {
+        let not = if branch.otherwise { "not " } else { "" };
+        write!(f, "  when {not}{}", branch.taken)?;
     }
     write!(f, "  origin {}", step.origin)?;
     match step.reason.as_str() {

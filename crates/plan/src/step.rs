@@ -5,7 +5,7 @@ use crate::frame::FrameWord;
 use crate::kernel::KernelCall;
 use crate::region::Span;
 use crate::view::View;
-use pumice_types::SymbolId;
+use pumice_types::{SymbolId, When};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::fmt;
@@ -47,6 +47,11 @@ impl Access {
     /// Whether bytes may change.
     pub const fn writes(self) -> bool {
         matches!(self, Access::ShaderWrite | Access::StatusAtomic | Access::TransferWrite | Access::HostWrite)
+    }
+
+    /// Whether bytes get another value: a status atomic adds to the one that is there.
+    pub const fn stores(self) -> bool {
+        self.writes() && !matches!(self, Access::StatusAtomic)
     }
 
     /// Whether two accesses to one byte need an order: at least one writes, and they are not both status atomics.
@@ -227,6 +232,9 @@ pub struct Step {
     pub meaning: Meaning,
     /// Its work, for the floor and for how long a submission is.
     pub cost: Cost,
+    /// The branches that must be taken for it; where one is not, it does nothing.
+    #[serde(default)]
+    pub when: When,
 }
 
 impl Step {

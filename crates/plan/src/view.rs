@@ -93,9 +93,14 @@ impl View {
         }
     }
 
+    /// Its extents, strides and offset.
+    pub fn expressions(&self) -> impl Iterator<Item = &DimExpr> {
+        self.shape.iter().chain(&self.strides).chain([&self.offset])
+    }
+
     /// Whether nothing of it depends on symbols or scalars.
     pub fn is_static(&self) -> bool {
-        self.shape.iter().chain(&self.strides).chain([&self.offset]).all(|d| d.as_const().is_some())
+        self.expressions().all(|d| d.as_const().is_some())
     }
 
     /// Whether the elements are row-major, contiguous and start at the span's first byte.

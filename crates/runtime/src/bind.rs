@@ -65,11 +65,11 @@ impl Solution {
         bindings: &mut Bindings,
     ) -> Result<(), RuntimeError> {
         for ((_, symbol), value) in plan.symbols.iter().zip(&mut self.values) {
-            if value.is_none() && symbol.min == symbol.max {
+            if value.is_none() && symbol.min == symbol.max && !symbol.found {
                 *value = Some((symbol.min, Source::Bound));
             }
         }
-        let unbound = plan.symbols.iter().zip(&self.values).filter(|(_, v)| v.is_none());
+        let unbound = plan.symbols.iter().zip(&self.values).filter(|((_, s), v)| v.is_none() && !s.found);
         let names: Vec<String> = unbound.map(|((_, s), _)| s.name.clone()).collect();
         if !names.is_empty() {
             return Err(RuntimeError::UnboundSymbols { names });
@@ -78,6 +78,9 @@ impl Solution {
             if let Some((value, source)) = *value {
                 check_symbol(symbol, value, || name_source(plan, source))?;
                 bindings.bind(id, value);
+            } else {
+                // What is found is no larger; the run says what it was.
+                bindings.bind(id, symbol.max);
             }
         }
         for (input, (rules, shape)) in rules.iter().zip(shapes).enumerate() {

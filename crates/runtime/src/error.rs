@@ -260,6 +260,12 @@ pub enum RuntimeError {
         /// All of them.
         names: Vec<String>,
     },
+    /// A value for a symbol that the program finds.
+    #[error("symbol `{symbol}` is found while the program runs: nobody binds it")]
+    FoundSymbol {
+        /// Its name.
+        symbol: String,
+    },
     /// A scalar outside its declared range.
     #[error("scalar `{name}` would be {value} in replay {replay}; it must be in {min}..={max}")]
     ScalarRange {

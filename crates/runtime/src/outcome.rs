@@ -128,6 +128,7 @@ impl fmt::Display for RunStatus {
             (status::STATE_OVERFLOW, "rows past the capacity of a state"),
             (status::INT_DIV_ZERO, "an integer divided by zero"),
             (status::BAD_DISTRIBUTION, "a row or options from which nothing can be drawn"),
+            (status::FOUND_EXTENT, "a count that is below 0 or above the largest extent"),
         ];
         let met = names.iter().filter(|(flag, _)| self.flags & flag != 0).map(|(_, name)| *name);
         let met: Vec<&str> = met.collect();

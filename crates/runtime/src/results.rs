@@ -122,7 +122,7 @@ impl Session {
     }
 
     /// Bytes of an output of the last run.
-    fn output_bytes(&self, output: usize) -> Result<u64, RuntimeError> {
+    pub(crate) fn output_bytes(&self, output: usize) -> Result<u64, RuntimeError> {
         let shape = self.output_shape(output)?;
         let slot = &self.inner.plan.outputs[output];
         byte_count(slot.dtype, shape).map_err(|source| {

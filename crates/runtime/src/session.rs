@@ -194,11 +194,14 @@ impl Session {
     /// run whose inputs say otherwise is an error.
     ///
     /// # Errors
-    /// [`RuntimeError::UnknownName`]; [`RuntimeError::SymbolRange`] for a value that the symbol's declaration
-    /// excludes.
+    /// [`RuntimeError::UnknownName`]; [`RuntimeError::FoundSymbol`] for one that the program finds;
+    /// [`RuntimeError::SymbolRange`] for a value that the symbol's declaration excludes.
     pub fn bind_symbol(&mut self, name: &str, value: u64) -> Result<(), RuntimeError> {
         let i = find(&self.inner.tables.symbols, NameKind::Symbol, name)?;
         if let Some(symbol) = self.inner.plan.symbols.get(SymbolId(i as u32)) {
+            if symbol.found {
+                return Err(RuntimeError::FoundSymbol { symbol: symbol.name.clone() });
+            }
             check_symbol(symbol, value, || SymbolSource::Bound)?;
         }
         self.symbols[i] = Some(value);

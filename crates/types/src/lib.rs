@@ -22,6 +22,7 @@ pub mod symbol;
 pub mod table;
 pub mod target;
 pub mod tensor;
+pub mod when;
 pub mod window;
 
 pub use bindings::Bindings;
@@ -37,4 +38,5 @@ pub use symbol::{ScalarId, Symbol, SymbolId, SymbolTable, Var};
 pub use table::{Bounds, EncodingClass, Table, TableError, TableId, TableRow};
 pub use target::Target;
 pub use tensor::{Element, MAX_RANK, Tensor, TensorError, TensorView};
+pub use when::{Branch, When};
 pub use window::WindowAxis;

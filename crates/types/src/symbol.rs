@@ -1,5 +1,6 @@
 //! Symbols: the named extents that are bound when a program runs.
 
+use crate::dim::DimExpr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -46,6 +47,9 @@ pub struct Symbol {
     pub max: u64,
     /// Every value it is bound to is a multiple of this (1 = no promise).
     pub multiple_of: u64,
+    /// Whether a step of the program finds its value while it runs, from 0 to `max`: then nobody binds it.
+    #[serde(default)]
+    pub found: bool,
 }
 
 impl fmt::Display for Symbol {
@@ -53,6 +57,9 @@ impl fmt::Display for Symbol {
         write!(f, "{}={}..={}", self.name, self.min, self.max)?;
         if self.multiple_of > 1 {
             write!(f, " step {}", self.multiple_of)?;
+        }
+        if self.found {
+            write!(f, " found")?;
         }
         Ok(())
     }
@@ -93,6 +100,15 @@ impl SymbolTable {
         }
     }
 
+    /// A symbol from 0 to `max` that a program finds, which the table does not have yet: of that name, or where one
+    /// has it, of the name with a number.
+    pub fn new_found(&self, name: &str, max: u64) -> Symbol {
+        let numbered = (2..).map(|i: u64| format!("{name}_{i}"));
+        let mut names = std::iter::once(name.to_owned()).chain(numbered);
+        let name = names.find(|name| self.find(name).is_none()).unwrap_or_default();
+        Symbol { name, min: 0, max, multiple_of: 1, found: true }
+    }
+
     /// The symbol of that name.
     pub fn find(&self, name: &str) -> Option<SymbolId> {
         self.0.by_name.get(name).copied()
@@ -101,6 +117,30 @@ impl SymbolTable {
     /// All symbols with their ids, in order.
     pub fn iter(&self) -> impl Iterator<Item = (SymbolId, &Symbol)> {
         self.0.list.iter().enumerate().map(|(i, s)| (SymbolId(i as u32), s))
+    }
+
+    /// Those whose values a program finds, in order.
+    pub fn found(&self) -> impl Iterator<Item = SymbolId> {
+        self.iter().filter(|(_, s)| s.found).map(|(id, _)| id)
+    }
+
+    /// The same symbols, as a part of a program sees them: each has a value.
+    #[must_use]
+    pub fn all_bound(&self) -> SymbolTable {
+        if self.found().next().is_none() {
+            return self.clone();
+        }
+        self.iter().map(|(_, s)| Symbol { found: false, ..s.clone() }).collect()
+    }
+
+    /// Whether an expression names one whose value a program finds.
+    pub fn names_found(&self, e: &DimExpr) -> bool {
+        e.find_var(|v| v.symbol().is_some_and(|id| self.is_found(id))).is_some()
+    }
+
+    /// Whether a program finds the value of that symbol.
+    pub fn is_found(&self, id: SymbolId) -> bool {
+        self.get(id).is_some_and(|s| s.found)
     }
 
     /// How many there are.
@@ -154,7 +194,8 @@ mod tests {
 
     #[test]
     fn clones_share_until_one_is_changed() {
-        let symbol = |name: &str| Symbol { name: name.to_owned(), min: 1, max: 9, multiple_of: 1 };
+        let symbol =
+            |name: &str| Symbol { name: name.to_owned(), min: 1, max: 9, multiple_of: 1, found: false };
         let mut table: SymbolTable = [symbol("n"), symbol("m"), symbol("n")].into_iter().collect();
         let before = table.clone();
         assert_eq!((table.find("m"), table.find("n")), (Some(SymbolId(1)), Some(SymbolId(0))));
@@ -166,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_table_is_written_as_its_list() {
-        let symbol = Symbol { name: "n".to_owned(), min: 1, max: 9, multiple_of: 2 };
+        let symbol = Symbol { name: "n".to_owned(), min: 1, max: 9, multiple_of: 2, found: false };
         let table: SymbolTable = [symbol.clone()].into_iter().collect();
         let text = serde_json::to_string(&table).expect("written");
         assert_eq!(text, serde_json::to_string(&[symbol]).expect("written"));

@@ -237,7 +237,10 @@ fn defect(step: &Step, rule: &str) -> DeviceError {
 /// Whether a call reads words of the frame.
 fn reads_frame(call: &KernelCall, uses: &[Use]) -> bool {
     let by_argument = call.args.iter().any(|a| matches!(a, ArgValue::Frame(_)));
-    by_argument || uses.iter().any(|u| u.span.region == RegionKind::Frame && u.access == Access::ShaderRead)
+    // What an operand shows is bound as that operand.
+    let is_operand = |at: usize| call.operands.iter().chain(&call.slots).any(|u| usize::from(u.0) == at);
+    let reads = |u: &Use| u.span.region == RegionKind::Frame && u.access == Access::ShaderRead;
+    by_argument || uses.iter().enumerate().any(|(at, u)| reads(u) && !is_operand(at))
 }
 
 /// Spans of the operands, then of the slots.

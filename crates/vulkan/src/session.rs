@@ -9,9 +9,10 @@ use crate::profile::{Bracket, Timing, needs_timestamps};
 use crate::raw::Commands;
 use crate::record::{RecordScope, record};
 use crate::submit::{RecordedSegment, Replays, lists_of};
-use pumice_plan::{Plan, RegionKind, Segment, Span, StepId};
+use pumice_plan::{FrameSlot, Plan, RegionKind, Segment, Span, StepId};
 use pumice_runtime::device::{DeviceError, DeviceSession, StepTime};
-use pumice_types::{Bindings, ScalarId, SymbolTable, Var};
+use pumice_types::{Bindings, Bytes, ScalarId, SymbolId, SymbolTable, Var};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -29,6 +30,17 @@ pub(crate) const SESSION_REGIONS: [RegionKind; 6] = [
 pub(crate) enum Recorded {
     /// Reusable lists.
     Gpu(Box<RecordedSegment>),
+    /// A loop.
+    Repeat {
+        /// One turn of it.
+        turn: Box<RecordedSegment>,
+        /// Turns at most.
+        turns: u32,
+        /// The word that is 0 where it has ended.
+        running: Span,
+        /// Turns of its last run.
+        last: u32,
+    },
     /// Host steps of a level.
     Host {
         /// The level.
@@ -169,9 +181,49 @@ pub(crate) fn record_program(
         Segment::Gpu { levels } => {
             RecordedSegment::record(scope, levels.clone(), symbols).map(|s| Recorded::Gpu(Box::new(s)))
         }
+        Segment::Repeat { levels, turns, running } => {
+            let turn = RecordedSegment::record(scope, levels.clone(), symbols).map(Box::new)?;
+            let running = word_of(scope, *running)?;
+            Ok(Recorded::Repeat { turn, turns: *turns, running, last: FIRST_TURNS })
+        }
         Segment::Host { level } => Ok(Recorded::Host { level: *level }),
     });
     segments.collect()
+}
+
+/// Turns of a loop that are submitted together before it is known how many it takes.
+const FIRST_TURNS: u32 = 16;
+
+/// Where the frame has a symbol that the run finds.
+fn word_of(scope: &RecordScope<'_>, symbol: SymbolId) -> Result<Span, DeviceError> {
+    let words = scope.frame.map_or(&[][..], |frame| &frame.words);
+    let at = words.iter().position(|w| *w == FrameSlot::Bound(symbol));
+    let at = at.ok_or_else(|| DeviceError::Unsupported(format!("no word of the frame is {symbol:?}")))?;
+    Ok(Span::new(RegionKind::Frame, Bytes(4 * at as u64), Bytes(4)))
+}
+
+/// Takes the turns of a loop: as many at once as it took the last time, then twice as many, until it has ended. A turn
+/// behind its end does nothing.
+fn take_turns(
+    replays: &Replays<'_>,
+    session: &Regions,
+    (turn, turns, running): (&mut RecordedSegment, u32, Span),
+    last: &mut u32,
+) -> Result<(), DeviceError> {
+    let (mut left, mut next) = (turns, (*last).clamp(1, turns.max(1)));
+    while left > 0 {
+        let times = next.min(left);
+        Replays { times, ..*replays }.run(turn)?;
+        left -= times;
+        let mut word = [0; 4];
+        session.read(running, &mut word)?;
+        if word == [0; 4] {
+            break;
+        }
+        next = next.saturating_mul(2);
+    }
+    *last = turns - left;
+    Ok(())
 }
 
 /// Runs segments once, waiting where the host takes over.
@@ -197,12 +249,27 @@ pub(crate) fn run_recorded(
     for one in recorded {
         match one {
             Recorded::Gpu(segment) => replays.run(segment)?,
+            Recorded::Repeat { turn, turns, running, last } => {
+                take_turns(&replays, scope.session, (turn, *turns, *running), last)?;
+            }
             Recorded::Host { level } => {
                 run_host_level(loaded, which, scope, *level, bindings, &mut |_, _| {})?;
             }
         }
     }
     Ok(())
+}
+
+/// Bindings with the symbols that the run has found so far.
+fn as_found<'b>(scope: &RecordScope<'_>, bindings: &'b Bindings) -> Result<Cow<'b, Bindings>, DeviceError> {
+    let mut bindings = Cow::Borrowed(bindings);
+    let Some(frame) = scope.frame.filter(|f| !f.found.is_empty()) else { return Ok(bindings) };
+    let mut bytes = vec![0; 4 * frame.base() as usize];
+    let span = Span::new(RegionKind::Frame, Bytes::ZERO, Bytes(bytes.len() as u64));
+    scope.session.read(span, &mut bytes)?;
+    let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    frame.bound(0, &words).for_each(|(symbol, value)| bindings.to_mut().bind(symbol, value));
+    Ok(bindings)
 }
 
 fn run_host_level(
@@ -214,8 +281,13 @@ fn run_host_level(
     timed: &mut dyn FnMut(StepId, f64),
 ) -> Result<(), DeviceError> {
     let host = loaded.host_steps(which)?;
+    let bindings = &as_found(scope, bindings)?;
     let steps = scope.program.levels.get(level as usize).map(|l| scope.program.steps_of(l));
     for (id, step) in steps.into_iter().flatten().filter(|(id, _)| scope.wants(*id)) {
+        let unknown = |e| DeviceError::Unsupported(format!("a choice of {}: {e}", step.origin));
+        if !step.when.holds(bindings).map_err(unknown)? {
+            continue;
+        }
         let begin = Instant::now();
         host.run(id, step, bindings, scope.session)?;
         timed(id, begin.elapsed().as_secs_f64() * 1e6);
@@ -238,7 +310,8 @@ fn profile(
     let mut times = Vec::new();
     for segment in &scope.program.segments {
         match segment {
-            Segment::Gpu { levels } => {
+            // Of a loop one turn.
+            Segment::Gpu { levels } | Segment::Repeat { levels, .. } => {
                 for list in lists_of(&scope, levels.clone(), &loaded.symbols(ProgramRef::Run(run))) {
                     let mut timing = Timing::new(&gpu.shared, list.steps.len())?;
                     let commands = record(&scope, &list, Some(&mut timing))?;

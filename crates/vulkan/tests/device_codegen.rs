@@ -350,6 +350,7 @@ fn plan(cases: &[Case]) -> Plan {
             reason: String::new(),
             meaning: Meaning::none(),
             cost: Cost::default(),
+            when: pumice_types::When::ALWAYS,
         }
     };
     let steps: Vec<Step> = cases.iter().enumerate().map(step).collect();

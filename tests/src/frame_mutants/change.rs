@@ -15,6 +15,7 @@ pub fn change(plan: &mut Plan, subject: &Subject, draws: &mut Draws) {
     match draws.below(8) {
         0..=3 => word(plan, subject, draws),
         4 if !plan.runs[0].frame.advance.is_empty() => advance(plan, draws),
+        4 if !plan.runs[0].frame.found.is_empty() && draws.below(4) > 0 => found(plan, draws),
         4 => {
             let at = draws.below(plan.scalars.len());
             scalar(&mut plan.scalars[at], subject, draws);
@@ -74,6 +75,23 @@ fn advance(plan: &mut Plan, draws: &mut Draws) {
         1 => op.b = number,
         2 => op.dst = FrameWord(number),
         _ => op.op = draws.of(&kinds),
+    }
+}
+
+/// An instruction that fills found words, or where they lie.
+fn found(plan: &mut Plan, draws: &mut Draws) {
+    let row = &mut plan.runs[0].frame.found[0];
+    let number = draws.of(&[0, 1, 3, 4, 24, 25, 1 << 20, 1 << 31, (1 << 31) + 1, u32::MAX]);
+    let at = draws.below(row.program.ops.len());
+    let op: &mut AdvanceOp = &mut row.program.ops[at];
+    match draws.below(7) {
+        0 => op.a = number,
+        1 => op.b = number,
+        2 => op.dst = FrameWord(number),
+        3 => op.op = draws.of(&[AdvanceKind::Const, AdvanceKind::Copy, AdvanceKind::Count, AdvanceKind::Mul]),
+        4 => row.first = number,
+        5 => row.len = number,
+        _ => row.symbols = vec![SymbolId(number); 1 + draws.below(2)],
     }
 }
 

@@ -38,8 +38,8 @@ pub struct Subject {
 ///
 /// # Panics
 /// If this file is wrong.
-pub fn subjects() -> [Subject; 4] {
-    [rows(), decoder_step(), normed_attention(), convolution()]
+pub fn subjects() -> [Subject; 5] {
+    [rows(), decoder_step(), normed_attention(), convolution(), found_rows()]
 }
 
 fn subject(g: GraphBuilder, bindings: impl IntoIterator<Item = Binding>) -> Subject {
@@ -62,6 +62,21 @@ fn rows() -> Subject {
     g.output("enough", g.greater_or_equal(t, limit));
     g.stop("enough");
     subject(g, (1..=MOST).map(|s| Binding { symbols: vec![s], scalar: ("t", 0) }))
+}
+
+/// As many rows as a scalar says, which the run finds: a product, a softmax, views in another order, a sum.
+fn found_rows() -> Subject {
+    const MOST: i64 = 24;
+    let g = GraphBuilder::new("found_rows");
+    let (x, w) = (g.input("x", f32([MOST as u64, 8])), g.input("w", f32([8u64, 16])));
+    let n = g.extent_of(g.scalar("count", i32::<u64>([]), 0.0, 1e3, 4.0), 0..=MOST as u64);
+    let rows = g.narrow(x, 0, 0u64, n);
+    let y = g.matmul(rows, w);
+    g.output("soft", g.softmax(y, -1));
+    let turned = g.transpose(y, &[1, 0]);
+    g.output("turned", g.add(turned, turned));
+    g.output("sum", g.reduce_sum(y, &[0], false));
+    subject(g, (0..=MOST).map(|n| Binding { symbols: vec![n as u64], scalar: ("count", n) }))
 }
 
 /// New tokens of a layer with a cache: rows are rotated and appended at a position that advances by their number.

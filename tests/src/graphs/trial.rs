@@ -266,7 +266,7 @@ impl Trial {
             exe.set_param_view(&self.graph.value(p).name, tensor.view()).map_err(|e| e.to_string())?;
         }
         let mut session = exe.session().map_err(|e| format!("session: {e}"))?;
-        for (id, symbol) in self.graph.symbols().iter() {
+        for (id, symbol) in self.graph.symbols().iter().filter(|(_, s)| !s.found) {
             let value = self.bindings.symbol(id).unwrap_or(symbol.max);
             session.bind_symbol(&symbol.name, value).map_err(|e| e.to_string())?;
         }

@@ -1,15 +1,21 @@
 //! Methods of the builder that are made of ops: their graphs on the interpreter and on a device, against the evaluator.
 
+mod calls;
 mod chance;
+mod found;
 mod images;
+mod loops;
 mod movement;
 mod order;
 mod products;
 mod refused_runs;
 mod signals;
 
+use calls::calls;
 use chance::{draws, numbers, penalties, routers};
+use found::{ranges, suppressions, uniques};
 use images::{matrices_of_windows, places_of_largest, resamplings, shared_pools};
+use loops::{cells, collecting_loops, collecting_whiles, scans};
 use movement::{
     blocks_of_pixels, diagonals, extents, fills, one_hots, padded_convolutions, reversals, stacks, tiles,
     triangles,
@@ -361,6 +367,14 @@ on_both!(
     diagonals,
     blocks_of_pixels,
     padded_convolutions,
+    uniques,
+    suppressions,
+    ranges,
+    scans,
+    collecting_loops,
+    collecting_whiles,
+    cells,
+    calls,
     sorts,
     distances,
     neighbours,

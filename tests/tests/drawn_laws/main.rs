@@ -1,8 +1,29 @@
 //! Laws over drawn cases, with fixed seeds, on the interpreter and on the device, each beside the evaluator: sorts are
 //! stable and permutations, top-k is their beginning, scatters with equal indices give the same bits twice, a resize of
 //! symbolic extents is that of the same extents as constants; and ten million words of random numbers are the
-//! generator's.
+//! generator's; what is found is what a plain loop finds.
 
+/// Tests that a law holds on the interpreter and on the device, in all cases: `|seed, runner|` tries one.
+macro_rules! kept_everywhere {
+    ($law:expr) => {
+        #[test]
+        fn the_interpreter_keeps_them() {
+            (0..crate::CASES).for_each(|seed| $law(seed, &crate::interpreter()));
+        }
+
+        mod on_device {
+            use super::*;
+
+            #[test]
+            fn the_device_keeps_them() {
+                let runner = crate::on_device();
+                (0..crate::CASES).for_each(|seed| $law(seed, &runner));
+            }
+        }
+    };
+}
+
+mod found;
 mod order;
 mod resizes;
 mod scatters;

@@ -1,7 +1,7 @@
 //! A resize of symbolic extents is that of the same extents as constants: the nearest to the bit, all others within
 //! 2⁻²¹ of what they read.
 
-use super::{CASES, Drawn, interpreter, on_device};
+use super::Drawn;
 use pumice_cpu_ref::Array;
 use pumice_ir::ops::resize::{Resize, ResizeCoordinates, ResizeMode, ResizeRounding};
 use pumice_ir::shape::DimSpec;
@@ -107,17 +107,4 @@ impl Law {
     }
 }
 
-#[test]
-fn the_interpreter_keeps_them() {
-    (0..CASES).for_each(|seed| law(seed).holds(seed, &interpreter()));
-}
-
-mod on_device {
-    use super::*;
-
-    #[test]
-    fn the_device_keeps_them() {
-        let runner = on_device();
-        (0..CASES).for_each(|seed| law(seed).holds(seed, &runner));
-    }
-}
+kept_everywhere!(|seed, runner: &Runner| law(seed).holds(seed, runner));

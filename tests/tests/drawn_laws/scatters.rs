@@ -1,6 +1,6 @@
 //! Scatters whose indices are equal again and again: the same bits twice, and within T2 of the evaluator's.
 
-use super::{CASES, Drawn, interpreter, on_device};
+use super::Drawn;
 use pumice_ir::ops::scatter::ScatterReduction;
 use pumice_ir::{Fill, Sample, i32, tensor};
 use pumice_tests::draws::Draws;
@@ -81,17 +81,4 @@ fn hold(drawn: &Drawn, runner: &Runner) {
     drawn.is_as_evaluated(runner);
 }
 
-#[test]
-fn the_interpreter_keeps_them() {
-    (0..CASES).for_each(|seed| hold(&drawn(seed), &interpreter()));
-}
-
-mod on_device {
-    use super::*;
-
-    #[test]
-    fn the_device_keeps_them() {
-        let runner = on_device();
-        (0..CASES).for_each(|seed| hold(&drawn(seed), &runner));
-    }
-}
+kept_everywhere!(|seed, runner: &Runner| hold(&drawn(seed), runner));

@@ -1,7 +1,7 @@
 //! A case: its node, the tensors it comes with, the graph that its rule makes, and what counts as equal.
 
 use pumice_cpu_ref::Array;
-use pumice_import::onnx::{self, OnnxAttribute, OnnxInputs, OnnxNode};
+use pumice_import::onnx::{self, OnnxAttribute, OnnxGraph, OnnxGraphNode, OnnxInputs, OnnxNode};
 use pumice_ir::{Graph, GraphBuilder, Value, tensor};
 use pumice_types::tensor::byte_count;
 use pumice_types::{DType, Tensor};
@@ -54,6 +54,24 @@ enum Attribute {
     Strings(Vec<String>),
     #[serde(rename = "t")]
     Tensor(Place),
+    #[serde(rename = "g")]
+    Graph(Subgraph),
+}
+
+#[derive(Deserialize)]
+struct Subgraph {
+    inputs: Vec<String>,
+    outputs: Vec<String>,
+    initializers: BTreeMap<String, Place>,
+    nodes: Vec<SubgraphNode>,
+}
+
+#[derive(Deserialize)]
+struct SubgraphNode {
+    op: String,
+    attributes: BTreeMap<String, Attribute>,
+    inputs: Vec<String>,
+    outputs: Vec<String>,
 }
 
 impl Place {
@@ -75,7 +93,29 @@ impl Attribute {
             Attribute::Floats(v) => OnnxAttribute::Floats(v.clone()),
             Attribute::Strings(v) => OnnxAttribute::Strings(v.clone()),
             Attribute::Tensor(place) => OnnxAttribute::Tensor(place.tensor()),
+            Attribute::Graph(graph) => OnnxAttribute::Graph(graph.read()),
         }
+    }
+}
+
+/// Attributes of a node.
+fn read(attributes: &BTreeMap<String, Attribute>) -> BTreeMap<String, OnnxAttribute> {
+    attributes.iter().map(|(name, a)| (name.clone(), a.read())).collect()
+}
+
+impl Subgraph {
+    fn read(&self) -> OnnxGraph {
+        let (inputs, outputs) = (self.inputs.clone(), self.outputs.clone());
+        let initializers = self.initializers.iter().map(|(name, t)| (name.clone(), t.tensor())).collect();
+        let nodes = self.nodes.iter().map(SubgraphNode::read).collect();
+        OnnxGraph { inputs, outputs, initializers, nodes }
+    }
+}
+
+impl SubgraphNode {
+    fn read(&self) -> OnnxGraphNode {
+        let (inputs, outputs) = (self.inputs.clone(), self.outputs.clone());
+        OnnxGraphNode { op: self.op.clone(), attributes: read(&self.attributes), inputs, outputs }
     }
 }
 
@@ -135,7 +175,7 @@ impl NodeCase<'_> {
     pub fn graph(&self, constant: bool) -> Result<Built, String> {
         let g = GraphBuilder::new("node");
         let row = self.row;
-        let attributes = row.attributes.iter().map(|(name, a)| (name.clone(), a.read())).collect();
+        let attributes = read(&row.attributes);
         let outputs = row.outputs.iter().map(Option::is_some).collect();
         let node = OnnxNode { op: row.op.clone(), opset: row.opset, attributes, outputs };
         let tensors: Vec<_> = row.inputs.iter().map(|place| place.as_ref().map(Place::tensor)).collect();

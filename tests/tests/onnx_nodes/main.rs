@@ -4,6 +4,7 @@
 //! `data/onnx_nodes_known.txt` lists what fails and why; it is strict both ways.
 
 mod case;
+mod subgraphs;
 
 use case::{NodeCase, NodeCases};
 use pumice_cpu_ref::{Interpreter, RefEval, RefHostOps};

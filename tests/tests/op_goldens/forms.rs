@@ -11,6 +11,7 @@ use pumice_ir::ops::l1::L1;
 use pumice_ir::ops::lp_normalization::{LengthNorm, LpNormalization};
 use pumice_ir::ops::mean_variance_normalization::MeanVarianceNormalization;
 use pumice_ir::ops::mse::Mse;
+use pumice_ir::ops::search_sorted::SearchSorted;
 use pumice_ir::{GraphBuilder, Value};
 use pumice_tests::goldens::{Golden, given, pair};
 use pumice_types::{DType, DimExpr};
@@ -88,7 +89,15 @@ fn reduced(case: &Golden, g: &GraphBuilder, x: &[Option<Value>]) -> Option<Value
 }
 
 fn ordered(case: &Golden, g: &GraphBuilder, x: &[Option<Value>]) -> Option<Vec<Value>> {
-    (case.op == "knn_from_pairwise").then(|| pair(g.knn_from_pairwise(given(x, 0), case.int("k") as u64)))
+    match case.op.as_str() {
+        "knn_from_pairwise" => Some(pair(g.knn_from_pairwise(given(x, 0), case.int("k") as u64))),
+        "search_sorted" => {
+            let index_dtype = if case.word("index_dtype") == "i64" { DType::I64 } else { DType::I32 };
+            let op = SearchSorted { right: case.flag("right"), index_dtype };
+            Some(vec![g.search_sorted(given(x, 0), given(x, 1), op)])
+        }
+        _ => None,
+    }
 }
 
 fn loss(case: &Golden, g: &GraphBuilder, x: &[Option<Value>]) -> Option<Vec<Value>> {

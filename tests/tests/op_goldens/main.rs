@@ -4,6 +4,7 @@
 
 mod counted;
 mod forms;
+mod found;
 mod images;
 mod products;
 mod random;
@@ -29,6 +30,7 @@ const SUITE: Suite = Suite {
     texts: &[
         include_str!("../../data/op_goldens.json"),
         include_str!("../../data/op_goldens_forms.json"),
+        include_str!("../../data/op_goldens_found.json"),
         include_str!("../../data/op_goldens_images.json"),
         include_str!("../../data/op_goldens_products.json"),
         include_str!("../../data/op_goldens_random.json"),
@@ -62,7 +64,10 @@ fn loss(case: &Golden) -> (LossReduction, Option<i64>) {
 fn data(case: &Golden) -> usize {
     match case.op.as_str() {
         "Pad" | "Tile" | "Trilu" | "CumSum" | "OneHot" => 1,
-        other => signal::data(other).or_else(|| images::data(other)).unwrap_or(case.operands.len()),
+        other => {
+            let few = signal::data(other).or_else(|| images::data(other)).or_else(|| found::data(other));
+            few.unwrap_or(case.operands.len())
+        }
     }
 }
 
@@ -140,7 +145,7 @@ fn build_by_method(case: &Golden, method: &str, g: &GraphBuilder, x: &[Value]) -
         other => {
             let one = signal::build(case, g, x).or_else(|| products::build(case, g, x));
             let built = one.map(|y| vec![y]).or_else(|| images::build(case, g, x));
-            let built = built.or_else(|| transformer::build(case, g, x));
+            let built = built.or_else(|| transformer::build(case, g, x)).or_else(|| found::build(case, g, x));
             built.unwrap_or_else(|| panic!("no builder for {other}"))
         }
     }

@@ -90,7 +90,7 @@ pub fn forks_diverge(fixture: &Fixture) {
 /// y = x + bias + table\[k\], where no input shows k.
 fn bound(fixture: &Fixture) -> Executable {
     let mut symbols = SymbolTable::default();
-    let k = symbols.push(Symbol { name: "k".into(), min: 0, max: 9, multiple_of: 1 });
+    let k = symbols.push(Symbol { name: "k".into(), min: 0, max: 9, multiple_of: 1, found: false });
     let g = GraphBuilder::with_symbols("bound", symbols);
     let x = g.input("x", f32([sym("n", 1..=5)]));
     let bias = g.input("bias", f32([g.dim_of(x, 0)]));

@@ -6,6 +6,7 @@
 #[macro_use]
 mod common;
 
+mod branches;
 mod callbacks;
 mod feeds;
 mod forks;
@@ -13,6 +14,8 @@ mod host_steps;
 mod inputs;
 mod inspect;
 mod interrupted;
+mod loop_states;
+mod loops;
 mod meanings;
 mod merged;
 mod observers;

@@ -2,8 +2,10 @@
 
 use crate::common::*;
 use pumice_compile::Options;
-use pumice_ir::{Graph, GraphBuilder, f32, sym};
-use pumice_runtime::{Executable, NameKind, RunOptions, RuntimeError, Session, SymbolSource};
+use pumice_ir::{Graph, GraphBuilder, f32, i32, sym};
+use pumice_runtime::{
+    Executable, NameKind, OnStatus, OutputBuffer, RunOptions, RuntimeError, Session, SymbolSource,
+};
 use pumice_tests::{Fixture, on_every_device};
 use pumice_types::{DimExpr, Symbol, SymbolTable, Tensor};
 use std::collections::BTreeMap;
@@ -15,10 +17,56 @@ on_every_device!(
     specializations_take_turns,
     two_symbols_cut_the_runs,
     a_part_must_be_there_in_every_run,
+    what_is_found_changes_from_run_to_run,
+    what_is_found_beyond_the_largest_is_reported,
 );
 
 fn at(rows: u64, columns: u64, seed: u32) -> Tensor {
     tensor(&wave((rows * columns) as usize, seed), &[rows, columns])
+}
+
+/// Twice the first `count` of six numbers.
+fn first() -> Graph {
+    let g = GraphBuilder::new("first");
+    let n = g.extent_of(g.input("count", i32::<u64>([])), 0..=6);
+    let x = g.narrow(g.input("x", f32([6])), 0, 0u64, n);
+    g.output("y", g.add(x, x));
+    g.build().expect("sound")
+}
+
+fn what_is_found_changes_from_run_to_run(fixture: &Fixture) {
+    let exe = load(fixture, &first());
+    let mut s = exe.session().expect("a session");
+    let x = tensor(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[6]);
+    for n in [2i32, 6, 0, 1, 5] {
+        let count = Tensor::new(&[n], &[]).expect("one");
+        let inputs = [("count", count.view()), ("x", x.view())];
+        let want: Vec<f32> = (1..=n).map(|i| 2.0 * i as f32).collect();
+        let y = s.run(&inputs).expect("runs");
+        assert_eq!(y.get("y").expect("there"), &tensor(&want, &[n as u64]), "{n}");
+        assert_eq!(s.output_shape(0).expect("there"), [n as u64]);
+        // A buffer is as large as the largest output.
+        let mut buffer = [0f32; 6];
+        s.run_into(&inputs, &mut [OutputBuffer::numbers(0, &mut buffer)]).expect("runs");
+        assert_eq!(&buffer[..n as usize], &*want);
+        assert!(s.run_into(&inputs, &mut [OutputBuffer::numbers(0, &mut buffer[..n as usize / 2])]).is_err());
+    }
+    let name = exe.plan().symbols.iter().next().expect("one").1.name.clone();
+    assert!(matches!(s.bind_symbol(&name, 3), Err(RuntimeError::FoundSymbol { symbol }) if symbol == name));
+}
+
+fn what_is_found_beyond_the_largest_is_reported(fixture: &Fixture) {
+    let exe = load(fixture, &first());
+    let mut s = exe.session().expect("a session");
+    let x = tensor(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[6]);
+    for (n, rows) in [(7i32, 6), (-1, 0), (i32::MAX, 6), (i32::MIN, 0)] {
+        let count = Tensor::new(&[n], &[]).expect("one");
+        let inputs = [("count", count.view()), ("x", x.view())];
+        let refused = s.run(&inputs).expect_err("no such extent");
+        assert!(refused.to_string().contains("above the largest extent"), "{refused}");
+        let y = s.run_with(&inputs, &RunOptions::default().on_status(OnStatus::Report)).expect("runs");
+        assert_eq!(y.get("y").expect("there").shape(), [rows], "{n}");
+    }
 }
 
 /// y\[m, n\] = a\[m, k\]·b\[k, n\].
@@ -91,9 +139,9 @@ fn expressions_are_compared(fixture: &Fixture) {
 /// A symbol that no input shows by itself, and one that an input shows as well.
 fn bound_by_hand(fixture: &Fixture) {
     let mut symbols = SymbolTable::default();
-    let k = symbols.push(Symbol { name: "k".into(), min: 1, max: 4, multiple_of: 1 });
+    let k = symbols.push(Symbol { name: "k".into(), min: 1, max: 4, multiple_of: 1, found: false });
     // One that can have a single value needs nobody to bind it.
-    let fixed = symbols.push(Symbol { name: "fixed".into(), min: 5, max: 5, multiple_of: 1 });
+    let fixed = symbols.push(Symbol { name: "fixed".into(), min: 5, max: 5, multiple_of: 1, found: false });
     let g = GraphBuilder::with_symbols("by hand", symbols);
     let twice = g.input("twice", f32([DimExpr::symbol(k) * DimExpr::constant(2)]));
     let x = g.input("x", f32([sym("n", 1..=3)]));

@@ -9,6 +9,7 @@
 //! thing that is printed, whatever failed.
 
 mod one_op;
+mod share;
 mod summary;
 
 use std::io::{BufRead, BufReader};
@@ -186,6 +187,7 @@ impl Here {
     fn say_what_is_left_out(&self, args: &Args, checkout: &Checkout) {
         if !args.long {
             println!("\nleft out: tests of minutes (those that are ignored); --long runs them");
+            println!("{}", share::said());
         }
         let counting = Heartbeat::start("counting what was left out");
         let tests = |filter: &str| count(checkout, filter);
@@ -231,6 +233,7 @@ fn nextest(args: &Args, checkout: &Checkout, here: &Here) -> Outcome<Summary> {
         command.args(["--run-ignored", "all"]);
     }
     here.name_models(&mut command);
+    share::set(args.long, checkout, &mut command);
     // One filter: a second one would add tests, not take some away.
     let left_out = here.left_out();
     if !left_out.is_empty() {
@@ -275,6 +278,7 @@ fn cargo_test(args: &Args, checkout: &Checkout, here: &Here) -> Outcome<Summary>
         command.arg("--include-ignored");
     }
     here.name_models(&mut command);
+    share::set(args.long, checkout, &mut command);
     for model in here.absent() {
         command.args(["--skip", &format!("{}::", model.module)]);
     }

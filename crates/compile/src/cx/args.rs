@@ -2,8 +2,8 @@
 
 use super::{LowerCx, LowerResult};
 use crate::frame;
-use pumice_plan::Grid;
 use pumice_plan::kernel::ArgValue;
+use pumice_plan::{FrameSlot, Grid};
 use pumice_types::DimExpr;
 
 /// Group counts of one grid dimension that every device takes.
@@ -14,7 +14,7 @@ impl LowerCx<'_> {
     pub fn arg(&mut self, expr: &DimExpr) -> ArgValue {
         match self.fixed(expr) {
             Some(value) => ArgValue::U32(value as u32),
-            None => frame::arg(&mut self.frame, expr),
+            None => self.intern(std::slice::from_ref(expr), |words| frame::word(words, expr)).into(),
         }
     }
 
@@ -60,8 +60,20 @@ impl LowerCx<'_> {
         let columns = if upper > x { groups.min_with(&x.into()) } else { groups.clone() };
         let rows = if upper > x { rest.min_with(&y.into()) } else { one() };
         let planes = if upper > x * y { rest.ceil_div(&y.into()) } else { one() };
-        let word = self.frame.intern_grid([columns, rows, planes]);
+        let grid = [columns, rows, planes];
+        let word = self.intern(&grid, |words| words.intern_grid(grid.clone()));
         Ok(Grid::Frame { word, upper: fold(upper) })
+    }
+
+    /// The groups of a grid as expressions, wherever its words lie.
+    pub fn groups_of(&self, grid: &Grid) -> LowerResult<[DimExpr; 3]> {
+        let first = match grid {
+            Grid::Static(groups) => return Ok(groups.map(|n| DimExpr::from(u64::from(n)))),
+            Grid::Frame { word, .. } => *word,
+        };
+        let words: Vec<DimExpr> =
+            self.slots_from(first).iter().take(3).filter_map(FrameSlot::expression).collect();
+        words.try_into().map_err(|_| "a grid is no three expressions of the frame".into())
     }
 
     /// `bound(upper of e) ≤ limit`, or a refusal: kernels count in 32 bits.

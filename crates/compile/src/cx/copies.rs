@@ -76,6 +76,21 @@ impl LowerCx<'_> {
         Ok(to)
     }
 
+    /// A value of one element as the first word of a version in scratch that nothing else fills: copied there if it is
+    /// not.
+    pub fn word_of(&mut self, at: &PlacedView, why: &str) -> LowerResult<PlacedView> {
+        let version = &self.unplaced.versions[at.version.0 as usize];
+        let alone = pumice_ir::shape::product(&version.ty.shape).is(1) && at.part.is_none();
+        let word = at.view.storage == Storage::Arena && at.view.offset.is(0);
+        if alone && word && self.unplaced.buffer_of(at.version).class == StorageClass::Scratch {
+            return Ok(at.clone());
+        }
+        let ty = ValueType::new(at.view.dtype, at.view.shape.clone());
+        let to = self.alloc("word", StorageClass::Scratch, Storage::Arena, &ty)?;
+        elementwise::copy(self, at, &to, why)?;
+        Ok(to)
+    }
+
     /// Notes why the steps from `first` on are there, where they do not say it yet.
     pub fn because(&mut self, first: usize, why: &str) {
         let silent = self.unplaced.steps[first..].iter_mut().filter(|step| step.reason.is_empty());

@@ -7,15 +7,17 @@ mod values;
 
 use crate::codes::Scales;
 use crate::error::Unsupported;
+use crate::found::Found;
+use crate::lower;
 use crate::meaning::{Meanings, StepMeaning};
 use crate::scalars::Bodies;
 use crate::select::Selection;
 use crate::unplaced::{PlacedView, StorageClass, UnplacedProgram, UnplacedStep, UnplacedVersion};
 use copies::Copies;
 use indexmap::IndexSet;
-use pumice_ir::{Graph, NodeId, ValueId, ValueType};
-use pumice_plan::{Frame, FrameBuilder, JoinedParams, Storage, View};
-use pumice_types::{DType, DimExpr, Target};
+use pumice_ir::{Demand, Graph, LoopInfo, Loops, NodeId, ValueId, ValueType};
+use pumice_plan::{Frame, FrameBuilder, FrameWord, JoinedParams, Storage, View};
+use pumice_types::{Branch, DType, DimExpr, Target, When};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use values::Values;
@@ -81,6 +83,10 @@ pub struct LowerCx<'g> {
     pub unplaced: UnplacedProgram,
     /// The frame so far.
     pub frame: FrameBuilder,
+    /// Words that follow from what the program finds.
+    pub found: Found,
+    /// The frame with its rows, once all words have their places.
+    pub flat: Option<Frame>,
     /// Names of the ops in the status block.
     pub status_ops: IndexSet<String>,
     /// Bindings conditions found by lowering.
@@ -99,6 +105,9 @@ pub struct LowerCx<'g> {
     /// The expressions of elementwise nodes.
     pub bodies: Bodies<'g>,
     node: Option<NodeId>,
+    demand: Demand,
+    loops: Loops,
+    branch: Option<Branch>,
 }
 
 impl<'g> LowerCx<'g> {
@@ -122,6 +131,8 @@ impl<'g> LowerCx<'g> {
             selection,
             unplaced,
             frame: FrameBuilder::new(),
+            found: Found::default(),
+            flat: None,
             scales: BTreeMap::new(),
             status_ops,
             checks: Vec::new(),
@@ -134,6 +145,9 @@ impl<'g> LowerCx<'g> {
             meanings: Meanings::default(),
             bodies: Bodies::default(),
             node: None,
+            demand: Demand::of(graph),
+            loops: Loops::of(graph),
+            branch: None,
         }
     }
 
@@ -142,7 +156,7 @@ impl<'g> LowerCx<'g> {
         Made {
             status: self.status(),
             unplaced: self.unplaced,
-            frame: self.frame.build(),
+            frame: self.flat.unwrap_or_else(|| self.frame.build()),
             status_ops: self.status_ops,
             checks: self.checks,
             hidden: self.values.hidden,
@@ -157,6 +171,36 @@ impl<'g> LowerCx<'g> {
     /// From now on steps belong to no node: outputs, feeds.
     pub fn begin_ends(&mut self) {
         self.node = None;
+    }
+
+    /// The branches in which the steps that are made now run.
+    pub fn when(&self) -> When {
+        let of_node = self.node.map_or(When::ALWAYS, |node| self.demand.when(node));
+        self.branch.clone().map_or(of_node.clone(), |branch| of_node.and(branch))
+    }
+
+    /// When a node is computed.
+    pub fn when_of(&self, id: NodeId) -> When {
+        self.demand.when(id)
+    }
+
+    /// The loop that a node ends.
+    pub fn loop_ended_by(&self, id: NodeId) -> Option<LoopInfo> {
+        self.loops.ended_by(id).map(|l| self.loops.all[l].clone())
+    }
+
+    /// Gives what branches make the places where they join, before anything is lowered.
+    pub fn join_branches(&mut self) {
+        let made = lower::made_in_place(self.graph, &self.demand, &self.loops);
+        made.into_iter().for_each(|(value, join)| self.make_in(value, join));
+    }
+
+    /// Makes steps that run in a branch as well.
+    pub fn inside<R>(&mut self, branch: Branch, make: impl FnOnce(&mut Self) -> R) -> R {
+        self.branch = Some(branch);
+        let made = make(self);
+        self.branch = None;
+        made
     }
 
     /// The label of steps that are made now.
@@ -198,6 +242,11 @@ impl<'g> LowerCx<'g> {
     pub fn frame_words(&self) -> PlacedView {
         let view = View::dense(DType::U32, Storage::Arena, &[]);
         PlacedView { version: self.frame_version, part: None, view: view.into() }
+    }
+
+    /// The version of the words that a word is among.
+    pub fn version_of_word(&self, word: FrameWord) -> UnplacedVersion {
+        self.found.in_row(word).map_or(self.frame_version, |(_, version)| version)
     }
 
     /// Adds a finished step.

@@ -26,6 +26,10 @@ pub(super) struct Values {
     hidden_from: u32,
     /// Constants that lowerings made.
     pub(super) hidden: Vec<Tensor>,
+    /// Values that are made where branches join, and what they are there.
+    joined: BTreeMap<ValueId, ValueId>,
+    /// What branches join has a place before the branches are lowered.
+    join_places: BTreeMap<ValueId, PlacedView>,
 }
 
 impl Values {
@@ -42,6 +46,8 @@ impl Values {
             constants: leaves.constants,
             hidden_from: leaves.hidden,
             hidden: Vec::new(),
+            joined: BTreeMap::new(),
+            join_places: BTreeMap::new(),
         }
     }
 }
@@ -88,6 +94,12 @@ impl LowerCx<'_> {
         &self.values.users[value.index()]
     }
 
+    /// The nodes that read a value, in their order.
+    pub fn readers(&self, value: ValueId) -> impl Iterator<Item = NodeId> + '_ {
+        let reads = move |id: &NodeId| self.graph.node(*id).reads().any(|v| v == value);
+        self.users(value).iter().copied().filter(reads)
+    }
+
     /// Values whose place is in that version.
     pub fn placed_in(&self, version: UnplacedVersion) -> SmallVec<[ValueId; 4]> {
         let mut values = self.values.placed.get(version.0 as usize).cloned().unwrap_or_default();
@@ -126,8 +138,40 @@ impl LowerCx<'_> {
         Ok(PlacedView { version, part: None, view })
     }
 
+    /// From now on the value, which is made in a branch alone, is made in the place where the branches join.
+    pub fn make_in(&mut self, value: ValueId, join: ValueId) {
+        self.values.joined.entry(value).or_insert(join);
+    }
+
+    /// Whether a value is made where branches join.
+    pub fn is_joined(&self, value: ValueId) -> bool {
+        self.values.joined.contains_key(&value)
+    }
+
+    /// The place that both branches write.
+    pub fn join(&mut self, value: ValueId) -> LowerResult<PlacedView> {
+        // One in a branch of another: what that joins is its own result.
+        let outer = self.values.joined.get(&value).copied();
+        if let Some(known) = self.values.join_places.get(&outer.unwrap_or(value)) {
+            return Ok(known.clone());
+        }
+        if let Some(outer) = outer {
+            return self.join(outer);
+        }
+        let info = self.graph.value(value);
+        let at = self.alloc(info.name.clone(), StorageClass::Scratch, Storage::Arena, &info.ty)?;
+        self.unplaced.joins.insert(at.version);
+        self.values.join_places.insert(value, at.clone());
+        Ok(at)
+    }
+
     /// A new arena buffer for a value of the graph, which is placed there.
     pub fn result(&mut self, value: ValueId) -> LowerResult<PlacedView> {
+        if self.values.joined.contains_key(&value) {
+            let at = self.join(value)?;
+            self.place(value, at.clone());
+            return Ok(at);
+        }
         let info = self.graph.value(value);
         let at = self.alloc(info.name.clone(), StorageClass::Scratch, Storage::Arena, &info.ty)?;
         self.place(value, at.clone());
@@ -143,17 +187,32 @@ impl LowerCx<'_> {
         PlacedView { version, part: None, view: view.into() }
     }
 
+    /// What follows on a version in its place, in the arena.
+    pub fn next_of(&mut self, value: ValueId, previous: &PlacedView) -> PlacedView {
+        let info = self.graph.value(value);
+        let buffer = self.unplaced.versions[previous.version.0 as usize].buffer;
+        let version = self.unplaced.add_version(info.name.clone(), buffer, &info.ty, Some(previous.version));
+        PlacedView { version, ..previous.clone() }
+    }
+
+    /// Whether a place has what follows on a version there.
+    pub fn follows_on(&self, at: &PlacedView, previous: &PlacedView) -> bool {
+        let replaces = self.unplaced.versions[at.version.0 as usize].replaces;
+        replaces == Some(previous.version) && at.view == previous.view && at.part == previous.part
+    }
+
     /// A rank-0 value that lives in the frame.
     pub fn place_in_frame(&mut self, value: ValueId, slot: FrameSlot, expr: Option<DimExpr>) {
-        let word = self.frame.intern(slot);
+        let word = self.intern(expr.as_slice(), |words| words.intern(slot));
+        let (number, version) = self.found.in_row(word).unwrap_or((word.0, self.frame_version));
         let view = View {
             dtype: self.graph.ty(value).dtype(),
             storage: Storage::Arena,
             shape: Vec::new(),
             strides: Vec::new(),
-            offset: DimExpr::constant(i64::from(word.0)),
+            offset: DimExpr::constant(i64::from(number)),
         };
-        self.place(value, PlacedView { version: self.frame_version, part: None, view: view.into() });
+        self.place(value, PlacedView { version, part: None, view: view.into() });
         if let Some(expr) = expr {
             self.values.scalars.insert(value, expr);
         }

@@ -1,6 +1,7 @@
 //! Gather along one axis: embedding tables, index selection.
 
 use super::LowerResult;
+use super::in_place::{self, Reads};
 use crate::codes::{self, Scales};
 use crate::cx::LowerCx;
 use crate::hole;
@@ -25,7 +26,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, axis: i64) -> LowerResult {
     let float = cx.graph.ty(data).dtype().is_float();
     let table = if float { cx.dense_stored(data)? } else { cx.dense(data)? };
     let idx = cx.dense(idx)?;
-    let y = cx.result(node.output())?;
+    let y = in_place::result(cx, id, Reads { own: &[], shared: &[&table, &idx] })?;
     if y.is_empty() {
         return Ok(());
     }

@@ -30,8 +30,21 @@ impl Lower for KvAppend {
         let x = apart(cx, x, &state)?;
         let x = source(cx, x, axis)?;
         let after = next_version(cx, id, &state)?;
-        emit(self, cx, id, &x, &state, &after, axis)
+        emit(cx, id, &x, [&state, &after], (axis, self.mode))
     }
+}
+
+/// Rows of `x` into a tensor of words in its place, whose next version that makes; the node has rows and positions
+/// where `KvAppend` has them.
+pub(super) fn put_rows(
+    cx: &mut LowerCx<'_>,
+    id: NodeId,
+    x: PlacedView,
+    tensor: [&PlacedView; 2],
+    how: (usize, AppendMode),
+) -> LowerResult {
+    let x = source(cx, x, how.0)?;
+    emit(cx, id, &x, tensor, how)
 }
 
 /// The rows, with the two outer strides the kernel can walk.
@@ -88,13 +101,11 @@ struct Append {
 }
 
 fn emit(
-    op: &KvAppend,
     cx: &mut LowerCx<'_>,
     id: NodeId,
     x: &Source,
-    before: &PlacedView,
-    after: &PlacedView,
-    axis: usize,
+    [before, after]: [&PlacedView; 2],
+    (axis, mode): (usize, AppendMode),
 ) -> LowerResult {
     let pos = cx.graph.node(id).input(2).ok_or("it has no position")?;
     let mut step = StepBuilder::new();
@@ -116,7 +127,7 @@ fn emit(
     let split = state.storage() != FloatStorage::F32 && odd;
     let groups = groups(&space, x, state.storage(), split);
     let append = Append { number, space, position, pos_div, split };
-    let call = append.call(op, cx, x, [x_bound, positions, state, status]);
+    let call = append.call(mode, cx, x, [x_bound, positions, state, status]);
     step.dispatch_node(cx, id, call, &groups)
 }
 
@@ -133,11 +144,17 @@ fn groups(space: &Rows, x: &Source, storage: FloatStorage, split: bool) -> DimEx
 }
 
 impl Append {
-    fn call(&self, op: &KvAppend, cx: &mut LowerCx<'_>, from: &Source, operands: [Bound; 4]) -> CallBuilder {
+    fn call(
+        &self,
+        mode: AppendMode,
+        cx: &mut LowerCx<'_>,
+        from: &Source,
+        operands: [Bound; 4],
+    ) -> CallBuilder {
         let [x, positions, state, status] = operands;
         let call = Kernel {
             variant: Kernel::plain,
-            mode: u32::from(op.mode == AppendMode::Circular),
+            mode: u32::from(mode == AppendMode::Circular),
             source: u32::from(self.position.is_none()),
             split: u32::from(self.split),
             outer: cx.arg(&self.space.outer),

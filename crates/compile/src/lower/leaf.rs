@@ -84,9 +84,9 @@ impl Lower for StateRead {
 
 /// Nodes after a write that still read the version it replaces read a copy: otherwise one that also reads the new
 /// version, or two states that take each other's place, would have to come before and after the write.
-fn keep_for_later(cx: &mut LowerCx<'_>, id: NodeId, previous: &PlacedView) -> LowerResult {
+pub fn keep_for_later(cx: &mut LowerCx<'_>, id: NodeId, previous: &PlacedView) -> LowerResult {
     let mut late = cx.placed_in(previous.version);
-    late.retain(|v| cx.users(*v).iter().any(|&user| user > id));
+    late.retain(|v| cx.readers(*v).any(|reader| reader > id));
     if late.is_empty() || previous.is_empty() {
         return Ok(());
     }

@@ -14,18 +14,22 @@ mod convolution;
 mod decode;
 mod dequantize_linear;
 mod expert_rows;
+mod extent_of;
 mod fft_chirp;
 mod fft_pass;
+mod found_count;
 mod fused;
 mod gather;
 mod gather_elements;
 mod gather_nd;
 mod grouped_matmul;
 mod host;
+mod if_;
 mod in_place;
 mod kv_append;
 mod leaf;
 mod linear_recurrence;
+mod loop_;
 mod matmul;
 mod movement;
 mod norm;
@@ -46,6 +50,7 @@ mod scatter_nd;
 mod scatter_partials;
 mod scatter_places;
 mod scatter_sorted;
+mod search_sorted;
 mod softmax;
 mod tensor_scatter;
 mod top_k_moe_router;
@@ -54,6 +59,7 @@ mod views;
 
 use anchor::Hole;
 pub use anchor::{accepts, addends, anchor, takes};
+pub use if_::made_in_place;
 
 /// Turns one node into steps. The node's operands have places; afterwards its results have.
 pub trait Lower {

@@ -53,7 +53,7 @@ pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, kind: u32, axes: &[usize]) -> Low
     if x.view.dtype.arena_bytes() == 8 && !cx.target.features.int64 && !is_empty {
         return super::host::lower(cx, id);
     }
-    let y = in_place::results(cx, id, Reads { own: &[], shared: &[&x] })?.swap_remove(0);
+    let y = in_place::result(cx, id, Reads { own: &[], shared: &[&x] })?;
     if is_empty {
         return Ok(());
     }

@@ -17,6 +17,9 @@ impl Lower for Resample {
         let mut tables: [Option<PlacedView>; 4] = Default::default();
         for (i, table) in tables.iter_mut().enumerate() {
             *table = node.input(1 + i).map(|value| cx.dense(value)).transpose()?;
+            if let Some(table) = table {
+                cx.fits_u32(&pumice_ir::shape::product(&table.view.shape), "a table")?;
+            }
         }
         let y = cx.result(node.output())?;
         if y.is_empty() {

@@ -1,6 +1,7 @@
 //! A cache with new rows in it, as a tensor of its own.
 
-use super::Lower;
+use super::in_place::{self, Reads};
+use super::{Lower, kv_append};
 use crate::cx::{LowerCx, LowerResult};
 use crate::rows::Rows;
 use crate::step::StepBuilder;
@@ -9,23 +10,37 @@ use pumice_ir::ops::{TensorScatter, kv_append::AppendMode};
 use pumice_ir::{NodeId, ValueId};
 use pumice_plan::kernel::{ArgValue, Bound};
 use pumice_plan::kernels::kv::TensorScatter as Kernel;
-use pumice_types::DimExpr;
+use pumice_types::{DType, DimExpr};
 
 impl Lower for TensorScatter {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
         let node = cx.graph.node(id);
         let cache = cx.dense(node.input(0).ok_or("it has no cache")?)?;
         let update = cx.dense(node.input(1).ok_or("it has no rows")?)?;
-        let y = cx.result(node.output())?;
         let axis = cache.axis(self.axis)?;
+        let reads = match rows_alone(cx, id, &cache) {
+            true => Reads { own: std::slice::from_ref(&cache), shared: &[&update] },
+            false => Reads { own: &[], shared: &[&cache, &update] },
+        };
+        let y = in_place::result(cx, id, reads)?;
         if y.is_empty() {
             return Ok(());
+        }
+        if cx.follows_on(&y, &cache) {
+            return kv_append::put_rows(cx, id, update, [&cache, &y], (axis, self.mode));
         }
         let space = Rows::of(&cache.view.shape, axis..axis + 1);
         let inner = &space.inner * DimExpr::from(cache.words_of_element());
         let put = Put { rows: update.view.shape[axis].clone(), inner, space, mode: self.mode };
         put.emit(cx, id, [&cache, &update, &y])
     }
+}
+
+/// Whether the rows alone can be written where the cache lies: elements of a word each, at places of 32 bits.
+fn rows_alone(cx: &LowerCx<'_>, id: NodeId, cache: &PlacedView) -> bool {
+    let i32s = |pos| cx.graph.ty(pos).dtype() == DType::I32;
+    let words = matches!(cache.view.dtype, DType::F32 | DType::I32 | DType::U32);
+    words && cx.graph.node(id).input(2).is_some_and(i32s)
 }
 
 /// Rows that are put into others.

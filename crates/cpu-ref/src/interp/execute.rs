@@ -8,11 +8,12 @@ use crate::graph::{EvalOptions, StatusEvent, eval_graph};
 use crate::machine;
 use crate::meaning::ReadMeaning;
 use pumice_ir::ValueId;
+use pumice_plan::frame::FoundRow;
 use pumice_plan::kernel::status;
 use pumice_plan::{Access, Grid, RegionKind, Span, Step, StepKind, Use};
 use pumice_runtime::device::DeviceError;
 use pumice_runtime::values::Window;
-use pumice_types::{Bindings, Bytes};
+use pumice_types::{Bindings, Bytes, SymbolId};
 use std::sync::Arc;
 
 /// Bytes that an element takes while it is read: as it lies, twice while its list grows, and as a number of 64 bits.
@@ -71,7 +72,7 @@ impl Machine<'_> {
         match work {
             _ if self.is_empty(step)? => Ok(()),
             Work::Meaning(meaning, inputs) => self.meaning(step, meaning, inputs),
-            Work::Host(_) => Err(defect(step, "a host step is no work on bytes alone")),
+            Work::Host(_) | Work::Find => Err(defect(step, "it is no work on bytes alone")),
             Work::BeginReplay => self.begin_replay(step),
             Work::Advance => self.advance(step),
             Work::Copy => self.copy(step),
@@ -88,7 +89,7 @@ impl Machine<'_> {
         let mut all = words(block);
         let ops = all.len().saturating_sub(1) / 3;
         status::begin_replay(&mut all, ops);
-        block.as_chunks_mut::<4>().0.iter_mut().zip(&all).for_each(|(b, w)| *b = w.to_le_bytes());
+        set_words(block, &all);
         Ok(())
     }
 
@@ -207,6 +208,7 @@ impl Machine<'_> {
                 Status::StateOverflow(at) => (status::STATE_OVERFLOW, at),
                 Status::IntDivZero(at) => (status::INT_DIV_ZERO, at),
                 Status::BadDistribution(at) => (status::BAD_DISTRIBUTION, at),
+                Status::FoundExtent(at) => (status::FOUND_EXTENT, at),
             };
             let position = u32::try_from(position).unwrap_or(u32::MAX - 1);
             let at = 1 + number as usize;
@@ -252,13 +254,52 @@ impl Machine<'_> {
         }
         let mut all = words(&bytes[..4 * count]);
         frame.run_advance(&mut all, &counts.unwrap_or_default());
-        bytes.as_chunks_mut::<4>().0.iter_mut().zip(&all).for_each(|(b, w)| *b = w.to_le_bytes());
+        set_words(bytes, &all);
         Ok(())
     }
 }
 
+impl Machine<'_> {
+    /// Fills a row of found words; the symbols of the row with their values.
+    pub fn find(&mut self, step: &Step) -> Result<Vec<(SymbolId, u64)>, DeviceError> {
+        let Some(frame) = self.frame.0 else { return Err(defect(step, "there is no frame")) };
+        let (base, to) = (words(self.bytes(operand(step, 0)?.span)?), operand(step, 1)?.span);
+        let first = |row: &&FoundRow| Bytes(4 * u64::from(row.first)) == to.offset;
+        let row = frame.found.iter().find(first).ok_or_else(|| defect(step, "it fills no row"))?;
+        let counts = self.counts(step, row.symbols.len())?;
+        let bytes = self.bytes_mut(to)?;
+        let mut all = words(bytes);
+        row.program.run(&mut all, &base, &counts);
+        set_words(bytes, &all);
+        Ok(frame.bound(row.first, &all).collect())
+    }
+
+    /// The first word of each count of a row.
+    fn counts(&self, step: &Step, count: usize) -> Result<Vec<i32>, DeviceError> {
+        let one = |k: usize| {
+            let word = words(self.bytes(operand(step, 2 + k)?.span)?).first().copied();
+            word.map(|w| w as i32).ok_or_else(|| defect(step, "it has no count"))
+        };
+        (0..count).map(one).collect()
+    }
+}
+
+/// The use that an operand of a kernel is.
+fn operand(step: &Step, k: usize) -> Result<&Use, DeviceError> {
+    let at = match &step.kind {
+        StepKind::Dispatch { call, .. } => call.operands.get(k).map(|at| usize::from(at.0)),
+        _ => None,
+    };
+    at.and_then(|at| step.uses.get(at)).ok_or_else(|| defect(step, format!("it has no operand {k}")))
+}
+
 fn only_use(step: &Step) -> Result<&Use, DeviceError> {
     step.uses.first().ok_or_else(|| defect(step, "it has no use"))
+}
+
+/// Writes little-endian words.
+fn set_words(bytes: &mut [u8], words: &[u32]) {
+    bytes.as_chunks_mut::<4>().0.iter_mut().zip(words).for_each(|(b, w)| *b = w.to_le_bytes());
 }
 
 /// Little-endian words.

@@ -2,6 +2,7 @@
 
 use crate::meaning::ReadMeaning;
 use pumice_plan::kernels::copy::StatusBegin;
+use pumice_plan::kernels::frame::FrameFind;
 use pumice_plan::{Frame, MeaningGraph, Plan, Program, Step, StepId, StepKind};
 use pumice_runtime::device::{DeviceError, HostOps, HostStep};
 use std::collections::BTreeMap;
@@ -17,6 +18,8 @@ pub(super) enum Work {
     BeginReplay,
     /// The frame goes on by one replay.
     Advance,
+    /// Fills a row of found words.
+    Find,
     /// Bytes of use 0 to use 1.
     Copy,
     /// Every word of use 0.
@@ -60,6 +63,7 @@ fn prepare(plan: &Plan, step: &Step, host: &dyn HostOps, known: &mut Known) -> R
         StepKind::Copy => Ok(Work::Copy),
         StepKind::Fill(word) => Ok(Work::Fill(*word)),
         StepKind::Dispatch { call, .. } if call.kernel.0 == StatusBegin::DECL.name => Ok(Work::BeginReplay),
+        StepKind::Dispatch { call, .. } if call.kernel.0 == FrameFind::DECL.name => Ok(Work::Find),
         StepKind::Dispatch { .. } => {
             let meaning = read(step, known)?;
             let unbound = |error| DeviceError::Input { step: step.origin.to_string(), error };

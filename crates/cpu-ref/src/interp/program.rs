@@ -3,7 +3,7 @@
 
 use super::execute::{Machine, Weights};
 use super::memory::RegionBytes;
-use super::prepare::{FrameOf, Work};
+use super::prepare::{FrameOf, Work, defect};
 use pumice_plan::Step;
 use pumice_runtime::device::{DeviceError, HostStep};
 use pumice_types::Bindings;
@@ -19,21 +19,30 @@ pub(super) struct Runner<'a> {
     pub session: &'a mut RegionBytes,
     /// The frame's words.
     pub frame: FrameOf<'a>,
-    /// Symbols, and the integer scalars of this replay.
-    pub bindings: &'a Bindings,
+    /// Symbols, those that were found among them, and the integer scalars of this replay.
+    pub bindings: Bindings,
 }
 
 impl Runner<'_> {
     /// Runs one step.
     pub fn run(&mut self, step: &Step, work: &Work) -> Result<(), DeviceError> {
         match work {
-            Work::Host(host) => self.host(step, host.as_ref()),
+            Work::Host(host) => match step.when.holds(&self.bindings) {
+                Ok(true) => self.host(step, host.as_ref()),
+                Ok(false) => Ok(()),
+                Err(e) => Err(defect(step, e)),
+            },
+            Work::Find => {
+                let found = self.on_bytes(|machine| machine.find(step))?;
+                found.into_iter().for_each(|(symbol, value)| self.bindings.bind(symbol, value));
+                Ok(())
+            }
             work => self.on_bytes(|machine| machine.run(step, work)),
         }
     }
 
     fn on_bytes<R>(&mut self, work: impl FnOnce(&mut Machine<'_>) -> R) -> R {
-        let (session, frame, bindings) = (&mut *self.session, self.frame, self.bindings);
+        let (session, frame, bindings) = (&mut *self.session, self.frame, &self.bindings);
         if self.loads {
             let mut weights = self.weights.write().unwrap_or_else(PoisonError::into_inner);
             work(&mut Machine { weights: Weights::Own(&mut weights), session, frame, bindings })
@@ -48,7 +57,7 @@ impl Runner<'_> {
         let given: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
         let mut made: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
         let failed = |error| DeviceError::of_host(&step.origin, error);
-        host.run(self.bindings, &given, &mut made).map_err(failed)?;
+        host.run(&self.bindings, &given, &mut made).map_err(failed)?;
         self.on_bytes(|machine| machine.write_host_results(step, &outputs))
     }
 }

@@ -5,10 +5,11 @@ use super::execute::words;
 use super::memory::RegionBytes;
 use super::prepare::{FrameOf, Prepared, defect, order};
 use super::program::Runner;
-use pumice_plan::{CheckedPlan, FrameSlot, PlanForm, Program, RegionKind, Run, Span, StepId};
+use pumice_plan::{CheckedPlan, FrameSlot, PlanForm, Program, RegionKind, Run, Segment, Span, StepId};
 use pumice_runtime::device::{DeviceError, DeviceSession, FillWeights, HostOps, Loaded, StepTime};
 use pumice_types::{Bindings, Bytes, DType, ScalarId};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
@@ -61,8 +62,7 @@ impl Interpreted {
         wanted: impl Fn(StepId) -> bool,
     ) -> Result<(), DeviceError> {
         let (weights, bindings) = (&self.weights, Bindings::new());
-        let mut runner =
-            Runner { weights, loads: true, session: scratch, frame: FrameOf(None), bindings: &bindings };
+        let mut runner = Runner { weights, loads: true, session: scratch, frame: FrameOf(None), bindings };
         for id in order(program, self.options.seed, wanted) {
             let i = id.0 as usize;
             runner.run(&program.steps[i], &prepared.work[i])?;
@@ -118,6 +118,39 @@ impl Loaded for Interpreted {
             Some(r) => Err(DeviceError::Unsupported(format!("run {r} of {}", self.runs.len()))),
             None => Ok(()),
         }
+    }
+}
+
+/// Runs the steps of a segment: those of a loop until it has ended.
+fn replay_segment(
+    segment: &Segment,
+    ordered: &[StepId],
+    runner: &mut Runner<'_>,
+    one: &mut dyn FnMut(&mut Runner<'_>, StepId) -> Result<(), DeviceError>,
+) -> Result<(), DeviceError> {
+    let (turns, running) = match segment {
+        Segment::Repeat { turns, running, .. } => (*turns, Some(*running)),
+        Segment::Gpu { .. } | Segment::Host { .. } => (1, None),
+    };
+    for _ in 0..turns {
+        ordered.iter().try_for_each(|&id| one(runner, id))?;
+        if running.is_some_and(|symbol| runner.bindings.symbol(symbol) == Some(0)) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The steps of a segment.
+fn steps_of(program: &Program, segment: &Segment) -> Range<u32> {
+    let levels = match segment {
+        Segment::Gpu { levels } | Segment::Repeat { levels, .. } => levels.clone(),
+        Segment::Host { level } => *level..*level + 1,
+    };
+    let all = program.levels.get(levels.start as usize..levels.end as usize).unwrap_or_default();
+    match (all.first(), all.last()) {
+        (Some(first), Some(last)) => first.steps.start..last.steps.end,
+        _ => 0..0,
     }
 }
 
@@ -211,16 +244,21 @@ impl InterpreterSession {
         self.replays += 1;
         self.poison();
         let (weights, session, frame) = (&loaded.weights, &mut self.memory, FrameOf(Some(frame)));
+        let bindings = bindings.clone();
         let mut runner = Runner { weights, loads: false, session, frame, bindings };
-        for id in order(program, seed, |_| true) {
+        let work = &loaded.runs[run].work;
+        let mut one = |runner: &mut Runner<'_>, id: StepId| {
             let step = &program.steps[id.0 as usize];
-            let work = loaded.runs[run]
-                .work
-                .get(id.0 as usize)
-                .ok_or_else(|| defect(step, "it was not prepared"))?;
+            let work = work.get(id.0 as usize).ok_or_else(|| defect(step, "it was not prepared"))?;
             let start = Instant::now();
             runner.run(step, work)?;
             timed(id, start.elapsed().as_secs_f64() * 1e6);
+            Ok(())
+        };
+        for segment in &program.segments {
+            let steps = steps_of(program, segment);
+            let ordered = order(program, seed, |id| steps.contains(&id.0));
+            replay_segment(segment, &ordered, &mut runner, &mut one)?;
         }
         Ok(())
     }

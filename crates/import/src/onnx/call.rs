@@ -1,6 +1,6 @@
 //! What rules read: attributes with ONNX's defaults, inputs as values and as constants.
 
-use super::{OnnxAttribute, OnnxError, OnnxInputs, OnnxNode, Results};
+use super::{OnnxAttribute, OnnxError, OnnxGraph, OnnxInputs, OnnxNode, Results};
 use pumice_ir::{GraphBuilder, Value, ValueType};
 use pumice_types::{DType, DimExpr, Tensor};
 use std::collections::BTreeSet;
@@ -129,6 +129,38 @@ impl<'a> Call<'a> {
         let expected = "numbers";
         let wrong = OnnxError::NotConstant { op: self.op, input: place, expected };
         self.opt_tensor(place, expected)?.map(|t| floats_of(&t).ok_or(wrong)).transpose()
+    }
+
+    /// The one float of a constant input that may be left out, or be empty.
+    pub(super) fn opt_number(&mut self, place: usize) -> Result<Option<f32>, OnnxError> {
+        match self.opt_floats(place)?.as_deref() {
+            None | Some([]) => Ok(None),
+            Some([one]) => Ok(Some(*one)),
+            Some(_) => Err(OnnxError::NotConstant { op: self.op, input: place, expected: "one number" }),
+        }
+    }
+
+    /// Whether these inputs are constants.
+    pub(super) fn are_constants(&self, mut places: std::ops::Range<usize>) -> bool {
+        places.all(|place| place < self.count() && self.inputs.constant(place).is_some())
+    }
+
+    /// How many elements a result may have whose extent only the run finds.
+    pub(super) fn largest_extent(&self) -> Option<u64> {
+        self.inputs.largest_extent()
+    }
+
+    /// What subgraphs read from.
+    pub(super) fn around(&mut self) -> &mut dyn OnnxInputs {
+        self.inputs
+    }
+
+    /// An input that may be left out, as an integer that is known before a run.
+    pub(super) fn known_expr(&mut self, place: usize) -> Result<Option<DimExpr>, OnnxError> {
+        if self.are_constants(place..place + 1) {
+            return Ok(self.opt_int(place)?.map(DimExpr::constant));
+        }
+        Ok(self.opt(place).and_then(|value| self.g.known_integer(value)))
     }
 
     /// The type of a value.
@@ -316,6 +348,15 @@ impl<'a> Call<'a> {
                     Err(self.wrong(name, format!("is type {code} of TensorProto, which is not supported")))
                 }
             },
+        }
+    }
+
+    /// A subgraph.
+    pub(super) fn graph(&mut self, name: &'static str) -> Result<&'a OnnxGraph, OnnxError> {
+        match self.attribute(name) {
+            Some(OnnxAttribute::Graph(graph)) => Ok(graph),
+            Some(_) => Err(self.wrong(name, "must be a graph")),
+            None => Err(self.wrong(name, "is missing")),
         }
     }
 

@@ -37,6 +37,22 @@ pub enum OnnxError {
         /// What it must hold.
         expected: &'static str,
     },
+    /// A result whose extent only the run finds, and may be any.
+    #[error(
+        "`{op}` of values that only the run knows: say how many elements it has at most (`OnnxInputs::largest_extent`)"
+    )]
+    NoLargestExtent {
+        /// Name of the op.
+        op: &'static str,
+    },
+    /// A name that a subgraph reads, and that neither it nor a graph around it makes before.
+    #[error("subgraph of `{op}`: there is no value `{name}`")]
+    NoValue {
+        /// Name of the op that has the subgraph.
+        op: &'static str,
+        /// The name.
+        name: String,
+    },
     /// An input whose type is not known, because the builder refused what makes it.
     #[error("input of `{op}`: its type is not known, what makes it was refused")]
     UnknownType {

@@ -5,9 +5,12 @@
 //! or the node is refused by name: nothing is ignored.
 
 mod attention;
+mod body;
 mod call;
+mod control;
 mod elementwise;
 mod error;
+mod found;
 mod loss;
 mod movement;
 mod node;
@@ -20,7 +23,7 @@ mod signal;
 mod window;
 
 pub use error::OnnxError;
-pub use node::{OnnxAttribute, OnnxInputs, OnnxNode};
+pub use node::{OnnxAttribute, OnnxGraph, OnnxGraphNode, OnnxInputs, OnnxNode};
 
 use call::Call;
 use pumice_ir::{GraphBuilder, Value};
@@ -40,9 +43,11 @@ const fn rule(op: &'static str, since: i64, apply: fn(&mut Call<'_>) -> Results)
     Rule { op, since, apply }
 }
 
-const TABLES: [&[Rule]; 11] = [
+const TABLES: [&[Rule]; 13] = [
+    control::RULES,
     elementwise::RULES,
     movement::RULES,
+    found::RULES,
     reduction::RULES,
     product::RULES,
     window::RULES,

@@ -1,7 +1,7 @@
 //! Shapes, movement, indices, constants.
 
 use super::call::{Call, one};
-use super::{OnnxError, Results, Rule, rule};
+use super::{OnnxError, Results, Rule, found, rule};
 use pumice_ir::Value;
 use pumice_ir::ops::depth_to_space::DepthOrder;
 use pumice_ir::ops::kv_append::AppendMode;
@@ -207,6 +207,9 @@ fn size(c: &mut Call<'_>) -> Results {
 }
 
 fn range(c: &mut Call<'_>) -> Results {
+    if !c.are_constants(0..3) {
+        return found::range(c);
+    }
     let start = c.opt_tensor(0, "one number")?.ok_or(OnnxError::MissingInput { op: c.op, input: 0 })?;
     let dtype = start.dtype();
     if !dtype.is_float() {

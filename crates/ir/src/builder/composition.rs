@@ -22,6 +22,11 @@ pub(crate) struct Composition {
 }
 
 impl Composition {
+    /// The name of the whole.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The handle that makes the last node, which has the name of the whole.
     pub(crate) fn last(self) -> GraphBuilder {
         self.parts.named(&self.name)

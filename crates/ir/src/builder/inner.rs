@@ -4,7 +4,7 @@ use super::{CallSite, Mistake, Value};
 use crate::conditions::Conditions;
 use crate::entity::ValueId;
 use crate::error::{BuildError, OpError};
-use crate::graph::{Constraint, Graph, Relation};
+use crate::graph::{Constraint, Graph, Node, Relation};
 use crate::infer::{Types, infer_node};
 use crate::names::Names;
 use crate::ops::Op;
@@ -69,16 +69,28 @@ impl Inner {
 
     /// Where what a rule of the whole graph complains about was made.
     pub(super) fn site_of(&self, error: &BuildError) -> Option<CallSite> {
-        let made = |name: &str| self.graph.find(name).and_then(|v| self.made.get(&v).copied());
+        let made = |name: &str| {
+            let value = self.graph.find(name)?;
+            let end = self.loop_of(value).and_then(|end| self.made.get(&end));
+            end.or_else(|| self.made.get(&value)).copied()
+        };
         match error {
             BuildError::Stop { .. } => self.stops,
             BuildError::Feed { output, .. } => self.fed.iter().find(|(o, _)| o == output).map(|(_, p)| *p),
             BuildError::State { state: name, .. }
             | BuildError::Scalar { name, .. }
             | BuildError::Stream { node: name, .. }
+            | BuildError::Loop { node: name, .. }
             | BuildError::DuplicateName(name) => made(name),
             _ => None,
         }
+    }
+
+    /// For what a turn begins with, which a method of the builder makes, the first result of its loop.
+    fn loop_of(&self, value: ValueId) -> Option<ValueId> {
+        let (number, _) = self.graph.def(value).op.carries()?;
+        let ends = |node: &Node| node.op.loops().is_some_and(|l| l.number == number);
+        self.graph.nodes().find(|(_, node)| ends(node)).map(|(_, node)| node.output())
     }
 
     /// Whether a value came from another builder.
@@ -142,12 +154,14 @@ impl Inner {
     ) -> Result<(Types, Vec<Constraint>), OpError> {
         let (types, constraints) = infer_node(&self.graph, op, name, inputs)?;
         self.stretch_always_or_never(&constraints)?;
+        self.nothing_found(&constraints)?;
         Ok((types, constraints))
     }
 
     /// Conditions that no node needs, but a method.
     pub(super) fn require(&mut self, constraints: Vec<Constraint>, site: CallSite) -> Result<(), OpError> {
         self.stretch_always_or_never(&constraints)?;
+        self.nothing_found(&constraints)?;
         self.add_constraints(constraints, site);
         Ok(())
     }
@@ -181,6 +195,18 @@ impl Inner {
         Ok(())
     }
 
+    /// Refuses a condition on what is found while the program runs: nobody could look before it does.
+    fn nothing_found(&self, constraints: &[Constraint]) -> Result<(), OpError> {
+        let symbols = &self.graph.symbols;
+        let found = |c: &&Constraint| symbols.names_found(&c.left) || symbols.names_found(&c.right);
+        let Some(c) = constraints.iter().find(found).filter(|c| !self.conditions.imply(c)) else {
+            return Ok(());
+        };
+        let [left, right] = [&c.left, &c.right].map(|d| display_dim(d, symbols));
+        let must = if c.relation == Relation::AtMost { "be at most" } else { "be" };
+        Err(OpError::Invalid(format!("{}: {left} must {must} {right}, which only the run finds", c.what)))
+    }
+
     pub(super) fn resolve(&mut self, spec: TypeSpec, site: CallSite) -> Result<ValueType, usize> {
         let dims = spec.dims.into_iter().map(|d| self.resolve_dim(d, site));
         // Every wrong symbol is a mistake of its own; the first stands for the value.
@@ -194,7 +220,8 @@ impl Inner {
             DimSpec::Expr(e) => return Ok(e),
             DimSpec::Symbol { name, range, multiple_of } => (name, range, multiple_of),
         };
-        let symbol = Symbol { name: name.clone(), min: *range.start(), max: *range.end(), multiple_of };
+        let symbol =
+            Symbol { name: name.clone(), min: *range.start(), max: *range.end(), multiple_of, found: false };
         let known = self.graph.symbols.find(&name);
         let reason = if name.is_empty() {
             "it needs a name"

@@ -13,7 +13,7 @@ use crate::patch::Patch;
 use crate::sample::Sample;
 use crate::{NodeId, ValueId};
 use pumice_types::scalar::{Reg, ScalarBuilder};
-use pumice_types::{DType, DimExpr, Encoding};
+use pumice_types::{DType, DimExpr, Encoding, SymbolId};
 use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -105,6 +105,11 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
         None
     }
 
+    /// As [`frame_value`](OpDef::frame_value), of truth values as well, which are 0 or 1, where no part overflows.
+    fn truth_value(&self, operands: &[DimExpr]) -> Option<DimExpr> {
+        self.frame_value(operands)
+    }
+
     /// Whether the op only renames or moves elements: its lowering may be a view.
     fn is_movement(&self) -> bool {
         false
@@ -142,9 +147,39 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
         false
     }
 
+    /// For an op that finds an extent while a program runs, the symbol that it is.
+    fn finds(&self) -> Option<SymbolId> {
+        None
+    }
+
+    /// For an op whose first operand is needed where an extent is 1 and whose second where it is 0, that extent.
+    fn branches(&self) -> Option<&DimExpr> {
+        None
+    }
+
+    /// For what a turn of a loop begins with, the loop's number and its place there.
+    fn carries(&self) -> Option<(i64, usize)> {
+        None
+    }
+
+    /// For an op that ends the turns of a loop, what it says of it.
+    fn loops(&self) -> Option<LoopEnd<'_>> {
+        None
+    }
+
+    /// For a part of a loop, the same of the loop of another number.
+    fn with_loop_number(&self, _number: i64) -> Option<Op> {
+        None
+    }
+
     /// For an op that draws random numbers from the source of its last three operands, the stream that it takes them
     /// from. No two nodes of a program take one source's stream, but nodes that are equal.
     fn stream(&self) -> Option<u64> {
+        None
+    }
+
+    /// For such an op, the same one that takes them from another stream.
+    fn with_stream(&self, _stream: u64) -> Option<Op> {
         None
     }
 
@@ -182,6 +217,17 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
 /// An empty patch for a node that is expanded, labelled with its op and name.
 pub(crate) fn expansion(graph: &Graph, id: NodeId) -> Patch {
     Patch::new(format!("decompose {} {}", graph.node(id).op.name(), graph.node_name(id)))
+}
+
+/// What the end of a loop says of it.
+#[derive(Clone, Copy, Debug)]
+pub struct LoopEnd<'o> {
+    /// The number that what turns begin with has as well.
+    pub number: i64,
+    /// The symbol that is 1 while it runs.
+    pub running: &'o DimExpr,
+    /// Turns at most.
+    pub most: u64,
 }
 
 /// What an elementwise op sees while its scalar form is made.

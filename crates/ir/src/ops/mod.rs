@@ -5,7 +5,7 @@
 //! of [`OpDef`]: nothing is matched by hand on [`Op`] but the leaves of a program and, in a pass, the ops that its
 //! header names (`cargo xtask tidy --rule duties`).
 
-pub use def::{OpDef, OpKind, ScalarCx};
+pub use def::{LoopEnd, OpDef, OpKind, ScalarCx};
 pub use simplify::{NodeCx, Simpler, Untransposed};
 
 use crate::attr::{AttrError, AttrReader, AttrValue, Attrs};
@@ -15,18 +15,19 @@ use crate::infer::{Infer, Types};
 use crate::patch::Patch;
 use crate::sample::Sample;
 use crate::{NodeId, ValueId};
+pub use control::scan;
 pub use convolution::causal_conv_with_state;
-pub use convolution::{im2col, lp_pool, resize};
+pub use convolution::{im2col, lp_pool, non_max_suppression, resize};
 pub use loss::reduced::LossReduction;
 pub use loss::{
     binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy_dense, huber, kl_div, l1, mse,
     nll_loss, softmax_cross_entropy,
 };
-pub use movement::{depth_to_space, scatter};
+pub use movement::{depth_to_space, scatter, unique};
 pub use product::rounding::{self, Rounding, round_products};
 pub use product::{dot_general, gemm, lora_matmul};
 use pumice_types::scalar::Reg;
-use pumice_types::{DimExpr, Encoding};
+use pumice_types::{DimExpr, Encoding, SymbolId};
 pub use random::{random_normal, random_uniform, sample, source};
 pub use recurrence::{gated_delta_net, mamba2, networks, selective_scan};
 pub use reduction::distances;
@@ -52,6 +53,11 @@ macro_rules! for_each_op {
                 state State "state" leaf;
                 scalar Scalar "scalar" leaf boxed;
                 extent Extent "extent" lowered;
+                found_count FoundCount "found_count" lowered;
+                extent_of ExtentOf "extent_of" lowered;
+                if_ If "if" lowered;
+                carry Carry "carry" lowered;
+                loop_ Loop "loop" lowered;
                 identity Identity "identity" lowered;
                 stop_gradient StopGradient "stop_gradient" composite;
                 fused Fused "fused" lowered;
@@ -172,6 +178,7 @@ macro_rules! for_each_op {
                 range Range "range" lowered boxed;
                 pad Pad "pad" lowered boxed;
                 tensor_scatter TensorScatter "tensor_scatter" lowered;
+                unique_parts UniqueParts "unique_parts" host;
             }
             // 3.3 Reductions
             reduction {
@@ -187,6 +194,7 @@ macro_rules! for_each_op {
                 cum_sum CumSum "cum_sum" composite;
                 cum_prod CumProd "cum_prod" composite;
                 scan_runs ScanRuns "scan_runs" lowered;
+                search_sorted SearchSorted "search_sorted" lowered;
             }
             // 3.4 Matrix products
             product {
@@ -206,6 +214,7 @@ macro_rules! for_each_op {
                 sum_pool SumPool "sum_pool" lowered boxed;
                 prod_pool ProdPool "prod_pool" lowered boxed;
                 resample Resample "resample" lowered;
+                non_max_suppression_parts NonMaxSuppressionParts "non_max_suppression_parts" host;
             }
             // 3.6 Normalisation
             norm {
@@ -407,6 +416,11 @@ macro_rules! define_op {
                 match self { $($(Op::$Name(op) => op.frame_value(operands),)*)* }
             }
 
+            /// Its one integer or truth value as an expression of the frame, where no part overflows.
+            pub fn truth_value(&self, operands: &[DimExpr]) -> Option<DimExpr> {
+                match self { $($(Op::$Name(op) => op.truth_value(operands),)*)* }
+            }
+
             /// Whether it only renames or moves elements.
             pub fn is_movement(&self) -> bool {
                 match self { $($(Op::$Name(op) => op.is_movement(),)*)* }
@@ -440,6 +454,26 @@ macro_rules! define_op {
             /// The stream of random numbers that it takes, if it draws some.
             pub fn stream(&self) -> Option<u64> {
                 match self { $($(Op::$Name(op) => op.stream(),)*)* }
+            }
+
+            /// The symbol whose value it finds.
+            pub fn finds(&self) -> Option<SymbolId> {
+                match self { $($(Op::$Name(op) => op.finds(),)*)* }
+            }
+
+            /// The extent that decides which of its two operands is needed.
+            pub fn branches(&self) -> Option<&DimExpr> {
+                match self { $($(Op::$Name(op) => op.branches(),)*)* }
+            }
+
+            /// The loop and the place of what a turn of it begins with.
+            pub fn carries(&self) -> Option<(i64, usize)> {
+                match self { $($(Op::$Name(op) => op.carries(),)*)* }
+            }
+
+            /// What it says of the loop that it ends.
+            pub fn loops(&self) -> Option<LoopEnd<'_>> {
+                match self { $($(Op::$Name(op) => op.loops(),)*)* }
             }
 
             /// The operand that is the state version it consumes.
@@ -480,6 +514,21 @@ macro_rules! define_op {
             /// Shows the integer expressions in its attributes; those of a graph that it holds are the graph's.
             pub fn visit_dims(&self, visit: &mut dyn FnMut(&DimExpr)) {
                 match self { $($(Op::$Name(op) => op.visit_dims(visit),)*)* }
+            }
+
+            /// Puts others in the places of the integer expressions in its attributes.
+            pub fn map_dims(&mut self, map: &dyn Fn(&DimExpr) -> DimExpr) {
+                match self { $($(Op::$Name(op) => op.map_dims(map),)*)* }
+            }
+
+            /// For a part of a loop, the same of the loop of another number.
+            pub fn with_loop_number(&self, number: i64) -> Option<Op> {
+                match self { $($(Op::$Name(op) => op.with_loop_number(number),)*)* }
+            }
+
+            /// For an op that draws random numbers, the same one that takes them from another stream.
+            pub fn with_stream(&self, stream: u64) -> Option<Op> {
+                match self { $($(Op::$Name(op) => op.with_stream(stream),)*)* }
             }
 
             /// The op of that name with these attributes; `None` if there is no such op.

@@ -15,6 +15,7 @@ use crate::error::OpError;
 use crate::graph::Graph;
 use crate::ops::Op;
 use patched::Patched;
+use pumice_types::{DimExpr, Symbol, SymbolId};
 use std::sync::Arc;
 
 /// A value in a patch: of the graph, or of one of the patch's nodes.
@@ -57,13 +58,16 @@ pub struct Patch {
     pub nodes: Vec<PatchNode>,
     /// Values of the graph that every user sees replaced.
     pub replace: Vec<(ValueId, PatchRef)>,
+    /// A symbol that its nodes find, which the graph gets as its last one.
+    pub found: Option<Symbol>,
 }
 
 impl Patch {
     /// An empty patch.
     pub fn new(label: impl Into<String>) -> Patch {
         // Most replace one value by one node, and a pass may find very many.
-        Patch { label: label.into(), nodes: Vec::with_capacity(1), replace: Vec::with_capacity(1) }
+        let (nodes, replace) = (Vec::with_capacity(1), Vec::with_capacity(1));
+        Patch { label: label.into(), nodes, replace, found: None }
     }
 
     /// Adds a node; the result is its first output.
@@ -80,6 +84,13 @@ impl Patch {
     ) -> PatchRef {
         self.nodes.push(PatchNode { op: op.into(), inputs, name: name.into() });
         PatchRef::New(self.nodes.len() as u32 - 1, 0)
+    }
+
+    /// A symbol from 0 to `max` that a node of the patch finds. Of the patches that are applied at once one may have
+    /// such: its number is that of the graph's next symbol.
+    pub fn find_symbol(&mut self, graph: &Graph, name: &str, max: u64) -> DimExpr {
+        self.found = Some(graph.symbols.new_found(name, max));
+        DimExpr::symbol(SymbolId(graph.symbols.len() as u32))
     }
 
     /// Redirects every use of a value.
@@ -128,6 +139,12 @@ pub enum PatchError {
         label: String,
         /// The index.
         index: u32,
+    },
+    /// Two patches bring a symbol each.
+    #[error("patches {labels:?} each find a symbol; one may in a round")]
+    Symbols {
+        /// The patches.
+        labels: Vec<String>,
     },
     /// An attribute of a rebuilt op is wrong.
     #[error(transparent)]

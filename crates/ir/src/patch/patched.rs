@@ -5,6 +5,8 @@ use super::{Patch, PatchError, PatchRef};
 use crate::entity::{NodeId, ValueId};
 use crate::graph::Graph;
 use crate::ops::Op;
+use pumice_types::{DimExpr, SymbolId};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -18,6 +20,8 @@ pub(super) struct Patched<'p> {
     pub(super) inputs: Vec<Option<PatchedRef>>,
     /// What takes the place of each value of the old graph that is replaced.
     pub(super) redirect: Vec<Option<PatchedRef>>,
+    /// By node, those that find extents which its attributes name. Extents of operands were found before these.
+    finders: BTreeMap<usize, Vec<usize>>,
 }
 
 pub(super) struct PatchedNode<'p> {
@@ -51,6 +55,13 @@ pub(super) struct NewNode<'p> {
 impl PatchedNode<'_> {
     pub(super) fn is_interface(&self) -> bool {
         matches!(self.origin, Origin::Old { is_interface: true, .. })
+    }
+
+    fn op<'a>(&'a self, graph: &'a Graph) -> &'a Op {
+        match self.origin {
+            Origin::Old { id, .. } => &graph.node(id).op,
+            Origin::New(new) => new.op,
+        }
     }
 
     pub(super) fn patch(&self) -> Option<usize> {
@@ -90,6 +101,11 @@ impl PatchedRef {
 
 impl<'p> Patched<'p> {
     pub(super) fn new(graph: &Graph, patches: &'p [Patch]) -> Result<Patched<'p>, PatchError> {
+        let finding = patches.iter().filter(|p| p.found.is_some());
+        let labels: Vec<String> = finding.map(|p| p.label.clone()).collect();
+        if labels.len() > 1 {
+            return Err(PatchError::Symbols { labels });
+        }
         let new: usize = patches.iter().map(|p| p.nodes.len()).sum();
         let mut patched = Patched {
             patches,
@@ -97,6 +113,7 @@ impl<'p> Patched<'p> {
             nodes: Vec::with_capacity(graph.nodes.len() + new),
             inputs: Vec::with_capacity(2 * graph.nodes.len()),
             redirect: vec![None; graph.values.len()],
+            finders: BTreeMap::new(),
         };
         for (id, node) in graph.nodes() {
             let origin = Origin::Old { id, is_interface: node.op.is_leaf_interface() };
@@ -107,6 +124,7 @@ impl<'p> Patched<'p> {
             patched.push_patch(graph, number, patch)?;
         }
         patched.follow_redirections(graph);
+        patched.find_extents(graph);
         Ok(patched)
     }
 
@@ -146,15 +164,34 @@ impl<'p> Patched<'p> {
         Ok(())
     }
 
+    /// Which nodes find the extents that attributes name.
+    fn find_extents(&mut self, graph: &Graph) {
+        if graph.symbols().found().next().is_none() && self.patches.iter().all(|p| p.found.is_none()) {
+            return;
+        }
+        let ops: Vec<&Op> = self.nodes.iter().map(|node| node.op(graph)).collect();
+        let finders = ops.iter().enumerate().filter_map(|(i, op)| Some((op.finds()?, i)));
+        let finders: BTreeMap<SymbolId, usize> = finders.collect();
+        for (i, op) in ops.into_iter().enumerate().filter(|(_, op)| op.finds().is_none()) {
+            let mut found = Vec::new();
+            let mut look = |id: Option<SymbolId>| found.extend(id.and_then(|id| finders.get(&id)));
+            op.visit_dims(&mut |e: &DimExpr| e.visit_vars(|v| look(v.symbol())));
+            if !found.is_empty() {
+                self.finders.insert(i, found);
+            }
+        }
+    }
+
     /// Operands of a node by position.
     pub(super) fn inputs(&self, node: usize) -> &[Option<PatchedRef>] {
         let Range { start, end } = self.nodes[node].inputs;
         &self.inputs[start as usize..end as usize]
     }
 
-    /// The nodes that a node takes operands from.
+    /// The nodes that a node takes operands from, and those that find the extents that it is given.
     pub(super) fn nodes_before(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        self.inputs(node).iter().flatten().map(|r| r.node())
+        let finders = self.finders.get(&node).into_iter().flatten().copied();
+        self.inputs(node).iter().flatten().map(|r| r.node()).chain(finders)
     }
 
     pub(super) fn target_of(&self, graph: &Graph, v: ValueId) -> PatchedRef {

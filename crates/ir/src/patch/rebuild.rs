@@ -80,6 +80,9 @@ impl Patched<'_> {
         let names = if any_new { self.names(&old, order) } else { Names::default() };
         let mut graph = old;
         let mut remains = Remains::take(&mut graph);
+        for symbol in self.patches.iter().filter_map(|p| p.found.clone()) {
+            graph.symbols.push(symbol);
+        }
         graph.nodes.reserve_exact(order.len());
         graph.values.reserve_exact(order.len());
         let place = vec![SmallVec::new(); self.nodes.len()];

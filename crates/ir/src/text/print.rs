@@ -71,6 +71,9 @@ impl Printer {
             if s.multiple_of > 1 {
                 let _ = write!(self.out, " step {}", s.multiple_of);
             }
+            if s.found {
+                self.out.push_str(" found");
+            }
         }
         g.constraints.iter().filter(|c| c.of_method).for_each(|c| self.require(g, c));
         g.nodes.iter().for_each(|n| self.node(g, n));
@@ -258,7 +261,13 @@ mod tests {
         let (symbols, graph) = (g.symbols().expect("at rest"), g.build().expect("sound"));
         let part = GraphBuilder::with_symbols("part", {
             let mut symbols = symbols;
-            symbols.push(pumice_types::Symbol { name: "n".into(), min: 1, max: 8, multiple_of: 2 });
+            symbols.push(pumice_types::Symbol {
+                name: "n".into(),
+                min: 1,
+                max: 8,
+                multiple_of: 2,
+                found: false,
+            });
             symbols
         });
         part.output("x", part.input("x", f32([DimExpr::symbol(SymbolId(1)) * DimExpr::constant(3)])));

@@ -7,16 +7,39 @@ use pumice_ir::ops::linear_recurrence::RecurrenceOptions;
 use pumice_ir::ops::mel_weight_matrix::MelWeightMatrix;
 use pumice_ir::ops::resize::{Resize, ResizeAspect, ResizeCoordinates};
 use pumice_ir::ops::{RecurrentLayer, recurrent_layer::Cell};
-use pumice_ir::{OpError, f32};
-use pumice_types::DimExpr;
+use pumice_ir::{OpError, bool_, f32, i32, sym};
+use pumice_types::{DType, DimExpr};
 
 refuses! {
     // A table without a column had 2^39 rows to go through.
     mels_of_no_bin_and_too_many_rows: |g| g.mel_weight_matrix(MelWeightMatrix { num_mel_bins: 0, dft_length: 1 << 40, ..MelWeightMatrix::default() })
         => OpError::Invalid(_),
+    extent_of_a_range_from_one: |g| { let n = g.extent_of(g.input("n", i32::<u64>([])), 1..=6); g.narrow(g.input("x", f32([6])), 0, 0u64, n) }
+        => OpError::Invalid(_),
+    extent_beyond_what_kernels_count: |g| g.found_count(g.input("n", i32::<u64>([])), 1 << 40)
+        => OpError::Attr(_),
+    branches_of_unlike_types: |g| { let (x, y) = (g.input("x", f32([2])), g.input("y", f32([3]))); g.if_(g.input("c", bool_::<u64>([])), |_| [x], |_| [y])[0] }
+        => OpError::ExtentMismatch { .. },
+    branches_of_unlike_dtypes: |g| { let (x, y) = (g.input("x", f32([2])), g.input("y", i32([2]))); g.if_(g.input("c", bool_::<u64>([])), |_| [x], |_| [y])[0] }
+        => OpError::DTypeMismatch { .. },
+    a_condition_of_two: |g| { let x = g.input("x", f32([2])); g.if_(g.input("c", bool_([2])), |_| [x], |_| [x])[0] }
+        => OpError::ExtentMismatch { .. },
+    a_condition_of_numbers: |g| { let x = g.input("x", f32([2])); g.if_(g.input("c", f32::<u64>([])), |_| [x], |_| [x])[0] }
+        => OpError::DType { .. },
+    a_branch_that_writes_a_state: |g| { let (x, s) = (g.input("x", f32([2])), g.state("s", f32([2]))); g.if_(g.input("c", bool_::<u64>([])), |g| [g.state_write(s, x)], |_| [x])[0] }
+        => OpError::Invalid(_),
+    a_choice_from_0_to_3: |g| { let x = g.input("x", f32([sym("n", 0..=3)])); let n = g.dim_of(x, 0); g.join_branches(&n, x, x) }
+        => OpError::Invalid(_),
+    extents_that_only_the_run_finds: |g| {
+        let rows = ["a", "b"].map(|n| {
+            let n = g.extent_of(g.input(n, i32::<u64>([])), 0..=6);
+            g.unsqueeze(g.range(0, n, 1, DType::I32), &[0])
+        });
+        g.concat(&rows, 0)
+    } => OpError::Invalid(_),
     // Twice the extent left 64 bits.
     resize_to_sizes_beyond_62_bits: |g| g.resize(g.input("x", f32([2, 3])), Resize { sizes: vec![DimExpr::constant(1 << 62); 2], aspect: ResizeAspect::NotLarger, ..Resize::default() })
-        => OpError::ExtentUnsupported { .. },
+        => OpError::Invalid(_),
     // The table of places was 8 TiB.
     region_of_too_many_places: |g| g.resize(g.input("x", f32([2])), region(vec![DimExpr::constant(1 << 40)], vec![]))
         => OpError::ExtentUnsupported { .. },

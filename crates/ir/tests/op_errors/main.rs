@@ -42,9 +42,13 @@ macro_rules! refuses {
     )*};
 }
 
+mod calls;
 mod chance;
 mod compositions;
 mod extremes;
+mod found;
+mod loops;
+mod order;
 mod pixels;
 mod products;
 mod transformer;

@@ -25,7 +25,8 @@ pub fn fuse_elementwise(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
     let mut groups = Groups::new(graph, &facts);
     let mut footprints: Vec<Footprint> = Vec::new();
     for (id, _) in graph.nodes() {
-        let Some(own) = member(graph, id).filter(|_| cx.target.features.int64 || !touches_int64(graph, id))
+        let Some(own) =
+            member(graph, &facts, id).filter(|_| cx.target.features.int64 || !touches_int64(graph, id))
         else {
             continue;
         };
@@ -57,10 +58,11 @@ fn touches_int64(graph: &Graph, id: NodeId) -> bool {
 }
 
 /// The instructions of a node that may be in a group.
-fn member(graph: &Graph, id: NodeId) -> Option<usize> {
+fn member(graph: &Graph, facts: &Facts, id: NodeId) -> Option<usize> {
     let node = graph.node(id);
     let ty = graph.ty(*node.outputs.first()?);
-    let frame = ty.rank() == 0 && ty.dtype().is_int();
+    // What follows from what turns begin with is no expression of the frame.
+    let frame = ty.rank() == 0 && ty.dtype().is_int() && !facts.is_in_loop(id);
     (!frame).then(|| cost::instructions(graph, id)).flatten()
 }
 

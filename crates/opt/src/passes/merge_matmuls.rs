@@ -19,7 +19,7 @@ use pumice_ir::ops::{Add, Cast, Concat, Constant, MatMul};
 use pumice_ir::{Graph, Node, NodeId, Op, Patch, PatchRef, ValueId};
 use pumice_types::slots::LOAD_BYTES;
 use pumice_types::tensor::byte_count;
-use pumice_types::{DType, DimExpr, Encoding, Tensor};
+use pumice_types::{DType, DimExpr, Encoding, Tensor, When};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -45,9 +45,9 @@ pub fn merge_matmuls(graph: &Graph, _: &PassCx<'_>) -> Vec<Patch> {
         .collect()
 }
 
-/// What products must share: left operand, attributes, how the weight is stored. K agrees because the left operand
-/// does.
-type Key = (ValueId, [bool; 2], Option<DType>, Encoding);
+/// What products must share: left operand, attributes, how the weight is stored, the branches that they stand in. K
+/// agrees because the left operand does.
+type Key = (ValueId, [bool; 2], Option<DType>, Encoding, When);
 
 struct Member {
     product: NodeId,
@@ -79,7 +79,8 @@ fn member(graph: &Graph, facts: &Facts, product: NodeId, node: &Node) -> Option<
     let member = Member { product, op: op.clone(), x, weight, columns, bias };
     let result = member.result(graph);
     let fits = columns > 0 && reads_strides(graph, facts, result, columns);
-    fits.then_some(((x, [op.trans_a, op.trans_b], op.rounding.dtype(), stored(graph, weight)), member))
+    let (order, stored) = ([op.trans_a, op.trans_b], stored(graph, weight));
+    fits.then(|| ((x, order, op.rounding.dtype(), stored, facts.when(product)), member))
 }
 
 /// Whether blocks can stay as they are beside others: whole rows of a param that nothing else wants.

@@ -4,7 +4,8 @@
 //! In: a graph. Out: answers in constant time. Never here: a decision about what to rewrite. Ops by name: the leaves,
 //! and `Extent`, which is a word of the frame whatever its operand is.
 
-use pumice_ir::{Graph, Node, NodeId, Op, ValueId};
+use pumice_ir::{Demand, Graph, Loops, Node, NodeId, Op, Succession, ValueId};
+use pumice_types::When;
 use smallvec::SmallVec;
 
 /// Answers about one graph.
@@ -14,6 +15,8 @@ pub struct Facts {
     load_time: Vec<bool>,
     shown: Vec<Option<ValueId>>,
     before_write: Vec<SmallVec<[NodeId; 1]>>,
+    demand: Demand,
+    loops: Loops,
 }
 
 impl Facts {
@@ -24,7 +27,8 @@ impl Facts {
         let users = graph.users();
         let shown = shown_states(graph);
         let before_write = anti_dependencies(graph, &shown);
-        Facts { users, output, load_time: load_time(graph), shown, before_write }
+        let (demand, loops) = (Demand::of(graph), Loops::of(graph));
+        Facts { users, output, load_time: load_time(graph), shown, before_write, demand, loops }
     }
 
     /// The nodes that use a value, in order, once per operand position.
@@ -48,6 +52,21 @@ impl Facts {
     /// Whether a node depends on params and constants alone, or on nothing, so that its steps go into the load program.
     pub fn is_load_time(&self, id: NodeId) -> bool {
         self.load_time[id.index()]
+    }
+
+    /// Whether a loop computes a node again and again.
+    pub fn is_in_loop(&self, id: NodeId) -> bool {
+        self.loops.inside(id).is_some()
+    }
+
+    /// When a node is computed.
+    pub fn when(&self, id: NodeId) -> When {
+        self.demand.when(id)
+    }
+
+    /// Whether two nodes are computed where the same branches are taken.
+    pub fn same_branches(&self, a: NodeId, b: NodeId) -> bool {
+        self.demand.is_same(a, b)
     }
 
     /// Whether a value is the bytes of a state version, possibly under a view.
@@ -90,6 +109,7 @@ fn source(graph: &Graph, node: &Node, of: &[Source]) -> Source {
         Op::Param(_) => return Source::Param,
         Op::Constant(_) => return Source::Constant,
         Op::Input(_) | Op::State(_) | Op::Scalar(_) | Op::Extent(_) => return Source::Run,
+        _ if node.op.carries().is_some() => return Source::Run,
         _ => {}
     }
     // What varies with a symbol is known in the run only.
@@ -117,26 +137,25 @@ fn source(graph: &Graph, node: &Node, of: &[Source]) -> Source {
 fn shown_states(graph: &Graph) -> Vec<Option<ValueId>> {
     let mut shown = vec![None; graph.value_count()];
     for (_, node) in graph.nodes() {
-        let version = graph.is_state_version(node.output()).then(|| node.output());
         let through =
             if node.op.is_movement() { node.operands().find_map(|v| shown[v.index()]) } else { None };
         for &v in &node.outputs {
-            shown[v.index()] = version.or(through);
+            shown[v.index()] = graph.is_state_version(v).then_some(v).or(through);
         }
     }
     shown
 }
 
-/// For every node that reads a state version, the node that overwrites it.
+/// For every node that reads a state version, the node that overwrites it, or the loop's whose turns do.
 fn anti_dependencies(graph: &Graph, shown: &[Option<ValueId>]) -> Vec<SmallVec<[NodeId; 1]>> {
     let mut writer: Vec<Option<NodeId>> = vec![None; graph.value_count()];
     for (id, node) in graph.nodes() {
-        if let Some(previous) = node.op.state_operand().and_then(|i| node.input(i)) {
+        for Succession { previous, .. } in graph.successions(node) {
             writer[previous.index()] = Some(id);
         }
     }
     let after = |(id, node): (NodeId, &Node)| {
-        let read = node.operands().filter_map(|v| shown[v.index()]);
+        let read = node.reads().filter_map(|v| shown[v.index()]);
         let mut writers: SmallVec<[NodeId; 1]> =
             read.filter_map(|version| writer[version.index()]).filter(|&w| w != id).collect();
         writers.dedup();

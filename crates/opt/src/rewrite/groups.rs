@@ -69,6 +69,12 @@ impl<'g> Groups<'g> {
 
     /// Whether `a` and `b`, each of which may be one node, may be one node together. Values flow from `a` to `b`.
     pub fn may_unite(&mut self, a: &[NodeId], b: &[NodeId]) -> bool {
+        // What is computed in one branch alone stays there.
+        if let (Some(&a), Some(&b)) = (a.first(), b.first())
+            && !self.facts.same_branches(a, b)
+        {
+            return false;
+        }
         self.search += 1;
         let now = self.search;
         a.iter().chain(b).for_each(|n| self.wanted[n.index()] = now);

@@ -14,7 +14,7 @@
 use super::error::{Fault, Findings};
 use super::expressions::{symbols_of, terms};
 use super::{Scope, scalars};
-use crate::frame::{AdvanceKind, AdvanceOp, Frame, FrameSlot};
+use crate::frame::{AdvanceKind, AdvanceOp, FoundRow, Frame, FrameSlot, OF_ROW};
 use crate::plan::Run;
 use pumice_types::dim::Atom;
 use pumice_types::{DType, DimExpr, ScalarId, SymbolTable, Var};
@@ -77,7 +77,9 @@ impl<'p> Followed<'p> {
     /// The word that does not, or the instruction that cannot be followed.
     pub fn goes_on(&self, case: Case) -> Result<Vec<Held>, String> {
         let after = self.after(case)?;
-        for (at, slot) in self.frame.words.iter().enumerate().filter(|(_, s)| !s.is_of_device()) {
+        let base = self.frame.base() as usize;
+        let words = self.frame.words.iter().enumerate().skip(base);
+        for (at, slot) in words.filter(|(_, s)| !s.is_of_device()) {
             let stops = case.stopped || case.count > 0;
             let wanted = match stops && self.cleared.contains(&(at as u32)) {
                 true => Held::Is(DimExpr::constant(0)),
@@ -115,6 +117,54 @@ impl<'p> Followed<'p> {
         let count = self.scope.plan.scalars.len() as u32;
         let advances = self.scope.plan.scalars.get(id.0 as usize).is_some_and(|s| s.advance.is_some());
         DimExpr::scalar(if next && advances { ScalarId(count + id.0) } else { id })
+    }
+
+    /// The program of a row of found words gives each of them its value, whatever is found.
+    ///
+    /// # Errors
+    /// The word that it does not, or the instruction that cannot be followed.
+    pub fn finds(&self, row: &FoundRow) -> Result<(), String> {
+        let held = self.found(row)?;
+        for (at, held) in (row.first as usize..).zip(&held) {
+            let slot = &self.frame.words[at];
+            let wanted = self.slot(at, slot, false);
+            if *slot != FrameSlot::Temporary && !same(held, &wanted) {
+                return Err(format!("word {at} is found as {}, it is {}", shown(held), shown(&wanted)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries out the program of a row; what its words hold then.
+    fn found(&self, row: &FoundRow) -> Result<Vec<Held>, String> {
+        let slots = self.frame.words.iter().enumerate().skip(self.frame.base() as usize);
+        let mut words: Vec<Held> = slots.map(|(at, slot)| self.slot(at, slot, false)).collect();
+        let first = words.len();
+        words.resize(first + row.len as usize, Held::Unknown);
+        let word = |at: u32| if at & OF_ROW == 0 { at } else { first as u32 + (at & !OF_ROW) };
+        let running = Case { stopped: false, count: 0 };
+        let mut left = MOST_TERMS;
+        for (i, op) in row.program.ops.iter().enumerate() {
+            let value = match op.op {
+                AdvanceKind::Const => self.value(&words, op, running),
+                AdvanceKind::Count => self.count(row, op),
+                _ => self.value(&words, &AdvanceOp { a: word(op.a), b: word(op.b), ..*op }, running),
+            };
+            let value = value.map_err(|why| format!("instruction {i} ({:?}): {why}", op.op))?;
+            left = left_after(left, &value).ok_or("it is too large to follow")?;
+            words[first + op.dst.0 as usize] = value;
+        }
+        Ok(words.split_off(first))
+    }
+
+    /// The count of a symbol of the row, at most the symbol's largest value.
+    fn count(&self, row: &FoundRow, op: &AdvanceOp) -> Result<Held, String> {
+        let symbol = row.symbols.get(op.a as usize).copied().ok_or("it has no such count")?;
+        let most = self.symbols.get(symbol).map(|s| s.max);
+        if most != Some(u64::from(op.b)) || op.b > i32::MAX as u32 {
+            return Err(format!("the count is at most {}, and its symbol {most:?}", op.b));
+        }
+        Ok(Held::Is(DimExpr::symbol(symbol)))
     }
 
     /// The variable that the number of replays so far is.

@@ -11,13 +11,15 @@
 
 use super::Scope;
 use super::bounds::{self, Corners};
-use super::coverage::{Coverage, UseAt, filled};
+use super::coverage::{Coverage, UseAt, filled_at};
 use super::error::{CheckError, Fault, ProgramRef};
-use super::expressions::view_names_scalar;
+use super::expressions::{names_scalar, view_names_scalar};
 use super::footprint::{Sample, Samples, Steered, Subject};
+use crate::frame::FrameSlot;
+use crate::kernel::ArgValue;
 use crate::plan::{Plan, Run};
 use crate::region::Span;
-use crate::step::{Step, StepId, Use, VersionId};
+use crate::step::{Grid, Step, StepId, StepKind, VersionId};
 use crate::view::View;
 use indexmap::IndexSet;
 use pumice_types::{Bindings, DimExpr, ScalarId, SymbolId, Var};
@@ -72,8 +74,8 @@ struct Known {
 /// Of one run.
 #[derive(Debug, Default)]
 struct Laws {
-    by_symbols: Group,
-    by_scalars: Group,
+    by_symbols: Vec<Group>,
+    by_scalars: Vec<Group>,
     /// Scalars that laws depend on.
     scalars: Vec<ScalarId>,
 }
@@ -81,12 +83,17 @@ struct Laws {
 /// Laws that depend on the same.
 #[derive(Debug, Default)]
 struct Group {
+    /// Symbols that the run finds, each with its largest value: what they will be nobody knows before, so the laws are
+    /// evaluated at all of them.
+    found: Vec<(SymbolId, u64)>,
     /// One dispatch of those that are alike.
     dispatches: Vec<StepId>,
     /// Views, each with the shortest span that it is of.
     views: Vec<(UseAt, Arc<View>, Span)>,
     /// Values that are written in parts.
     parts: Vec<(VersionId, Vec<UseAt>)>,
+    /// Whether outputs follow from what is found.
+    has_outputs: bool,
 }
 
 impl BindingLaws {
@@ -99,8 +106,9 @@ impl BindingLaws {
     /// Refuses replays that would take too long to look at.
     pub(crate) fn begin(&self, run: usize, replays: u32) -> Result<(), BindingError> {
         let Some(laws) = self.runs.get(run) else { return Ok(()) };
-        let (once, each) = (laws.by_symbols.dispatches.len(), laws.by_scalars.dispatches.len());
-        let evaluations = (each as u64).saturating_mul(replays.into()).saturating_add(once as u64);
+        let all = |groups: &[Group]| groups.iter().fold(0u64, |n, g| n.saturating_add(g.evaluations()));
+        let (once, each) = (all(&laws.by_symbols), all(&laws.by_scalars));
+        let evaluations = each.saturating_mul(replays.into()).saturating_add(once);
         if evaluations <= MOST_EVALUATIONS {
             return Ok(());
         }
@@ -116,10 +124,9 @@ impl BindingLaws {
         words: &[u32],
     ) -> Result<(), BindingError> {
         let (Some(laws), Some(of)) = (self.runs.get(run), plan.runs.get(run)) else { return Ok(()) };
-        let sample = Sample { bindings, words: words.into() };
         let scope = Scope::of_run(plan, of);
-        for (group, scalars) in [(&laws.by_symbols, None), (&laws.by_scalars, Some(&laws.scalars))] {
-            if group.is_empty() {
+        for (groups, scalars) in [(&laws.by_symbols, None), (&laws.by_scalars, Some(&laws.scalars))] {
+            if groups.iter().all(Group::is_empty) {
                 continue;
             }
             let key = key(plan, run, bindings, scalars);
@@ -127,14 +134,17 @@ impl BindingLaws {
                 continue;
             }
             let steered = if scalars.is_some() { Steered::ByScalars } else { Steered::BySymbols };
-            let found = group.fault(&scope, of, &sample, steered);
-            let mut known = self.known();
-            known.evaluations += group.dispatches.len() as u64;
-            if let Some((step, fault)) = found {
-                let origin = |id: StepId| (id, scope.program.steps[id.0 as usize].origin.to_string());
-                let (program, step) = (Some(ProgramRef::Run(run as u32)), step.map(origin));
-                return Err(BindingError::Unsound(Box::new(CheckError { program, step, fault })));
+            let mut evaluations = 0;
+            for group in groups {
+                if let Some((step, fault)) = group.fault_where(&scope, of, bindings, words, steered) {
+                    let origin = |id: StepId| (id, scope.program.steps[id.0 as usize].origin.to_string());
+                    let (program, step) = (Some(ProgramRef::Run(run as u32)), step.map(origin));
+                    return Err(BindingError::Unsound(Box::new(CheckError { program, step, fault })));
+                }
+                evaluations += group.evaluations();
             }
+            let mut known = self.known();
+            known.evaluations += evaluations;
             known.remember(key);
         }
         Ok(())
@@ -179,17 +189,41 @@ impl Laws {
         let mut coverage = Coverage::new(scope);
         scope.steps().for_each(|(_, step)| coverage.add(scope, step));
         for (version, uses) in coverage.parts(scope) {
-            let by_scalars = uses.iter().any(|at| view_names_scalar(&at.of(scope.program).view));
-            laws.group(by_scalars).parts.push((version, uses));
+            let views = || uses.iter().map(|at| &*at.of(scope.program).view);
+            let choices =
+                || uses.iter().flat_map(|at| scope.program.steps[at.step.0 as usize].when.branches());
+            let by_scalars = views().any(view_names_scalar) || choices().any(|b| names_scalar(&b.taken));
+            let of_views = views().flat_map(View::expressions);
+            let found = Found(scope).of_expressions(of_views.chain(choices().map(|b| &b.taken)));
+            laws.group(by_scalars, found).parts.push((version, uses));
         }
-        if !laws.by_scalars.is_empty() {
+        let outputs = scope.plan.outputs.iter().flat_map(|slot| slot.shape.iter());
+        let found = Found(scope).of_expressions(outputs);
+        if !found.is_empty() {
+            laws.group(false, found).has_outputs = true;
+        }
+        if !laws.by_scalars.iter().all(Group::is_empty) {
             laws.scalars = (0..scope.plan.scalars.len() as u32).map(ScalarId).collect();
         }
         laws
     }
 
-    fn group(&mut self, by_scalars: bool) -> &mut Group {
+    fn groups(&mut self, by_scalars: bool) -> &mut Vec<Group> {
         if by_scalars { &mut self.by_scalars } else { &mut self.by_symbols }
+    }
+
+    /// Which of the groups has laws that depend on these found symbols.
+    fn place(&mut self, by_scalars: bool, found: Vec<(SymbolId, u64)>) -> usize {
+        let groups = self.groups(by_scalars);
+        groups.iter().position(|g| g.found == found).unwrap_or_else(|| {
+            groups.push(Group { found, ..Group::default() });
+            groups.len() - 1
+        })
+    }
+
+    fn group(&mut self, by_scalars: bool, found: Vec<(SymbolId, u64)>) -> &mut Group {
+        let at = self.place(by_scalars, found);
+        &mut self.groups(by_scalars)[at]
     }
 
     fn dispatches(&mut self, scope: &Scope<'_>, run: &Run) {
@@ -203,34 +237,117 @@ impl Laws {
             }
             let by_scalars =
                 subject.shown_by_scalars(&run.frame.words) || samples.steered_by_scalars(&subject);
-            self.group(by_scalars).dispatches.push(id);
+            let found = Found(scope).of_step(step, &run.frame.words);
+            self.group(by_scalars, found).dispatches.push(id);
             seen.push(subject);
         }
     }
 
     fn views(&mut self, scope: &Scope<'_>) {
         // By the place of the shared view: one that is equal and lies elsewhere is looked at again.
-        let mut places: BTreeMap<*const View, (bool, usize)> = BTreeMap::new();
+        let mut places: BTreeMap<*const View, (bool, usize, usize)> = BTreeMap::new();
         for (step, s) in scope.steps() {
             for (index, u) in s.uses.iter().enumerate().filter(|(_, u)| !u.view.is_static()) {
-                let by_scalars = view_names_scalar(&u.view);
-                let views = &mut self.group(by_scalars).views;
-                match places.get(&Arc::as_ptr(&u.view)) {
-                    Some(&(_, at)) if views[at].2.len <= u.span.len => {}
-                    Some(&(_, at)) => views[at] = (UseAt { step, index }, Arc::clone(&u.view), u.span),
-                    None => {
-                        places.insert(Arc::as_ptr(&u.view), (by_scalars, views.len()));
-                        views.push((UseAt { step, index }, Arc::clone(&u.view), u.span));
+                let shown = (UseAt { step, index }, Arc::clone(&u.view), u.span);
+                if let Some(&(by_scalars, group, at)) = places.get(&Arc::as_ptr(&u.view)) {
+                    let known = &mut self.groups(by_scalars)[group].views[at];
+                    if u.span.len < known.2.len {
+                        *known = shown;
                     }
+                    continue;
                 }
+                let by_scalars = view_names_scalar(&u.view);
+                let group = self.place(by_scalars, Found(scope).of_views([&*u.view]));
+                let views = &mut self.groups(by_scalars)[group].views;
+                places.insert(Arc::as_ptr(&u.view), (by_scalars, group, views.len()));
+                views.push(shown);
             }
         }
     }
 }
 
+/// Which symbols that the run finds something follows from, each with its largest value.
+struct Found<'s>(&'s Scope<'s>);
+
+impl Found<'_> {
+    fn of_expressions<'e>(&self, all: impl IntoIterator<Item = &'e DimExpr>) -> Vec<(SymbolId, u64)> {
+        let symbols = &self.0.plan.symbols;
+        let mut found = Vec::new();
+        let largest = |v: Var| {
+            let id = v.symbol()?;
+            symbols.get(id).filter(|s| s.found).map(|s| (id, s.max))
+        };
+        all.into_iter().for_each(|e| e.visit_vars(|v| found.extend(largest(v))));
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    fn of_views<'v>(&self, views: impl IntoIterator<Item = &'v View>) -> Vec<(SymbolId, u64)> {
+        self.of_expressions(views.into_iter().flat_map(View::expressions))
+    }
+
+    /// Of the views of a step, its arguments and its grid.
+    fn of_step(&self, step: &Step, words: &[FrameSlot]) -> Vec<(SymbolId, u64)> {
+        let StepKind::Dispatch { call, grid } = &step.kind else { return Vec::new() };
+        let args = call.args.iter().filter_map(|a| match a {
+            ArgValue::Frame(word) => Some(*word..word.saturating_add(1)),
+            ArgValue::U32(_) => None,
+        });
+        let grid = match grid {
+            Grid::Frame { word, .. } => Some(word.0..word.0.saturating_add(3)),
+            Grid::Static(_) => None,
+        };
+        let slots = args.chain(grid).flatten().filter_map(|word| words.get(word as usize));
+        let of_words: Vec<DimExpr> = slots.filter_map(FrameSlot::expression).collect();
+        let of_views = step.uses.iter().flat_map(|u| u.view.expressions());
+        let choices = step.when.branches().iter().map(|b| &b.taken);
+        self.of_expressions(of_views.chain(&of_words).chain(choices))
+    }
+}
+
 impl Group {
     fn is_empty(&self) -> bool {
-        self.dispatches.is_empty() && self.views.is_empty() && self.parts.is_empty()
+        self.dispatches.is_empty() && self.views.is_empty() && self.parts.is_empty() && !self.has_outputs
+    }
+
+    /// Evaluations at one binding: of everything at all values that may be found.
+    fn evaluations(&self) -> u64 {
+        let values = self.found.iter().fold(1u64, |n, (_, max)| n.saturating_mul(max.saturating_add(1)));
+        let all = if self.found.is_empty() { 0 } else { self.views.len() + self.parts.len() + 1 };
+        values.saturating_mul((self.dispatches.len() + all) as u64)
+    }
+
+    /// The first law that is broken, whatever is found.
+    fn fault_where(
+        &self,
+        scope: &Scope<'_>,
+        run: &Run,
+        bindings: &Bindings,
+        words: &[u32],
+        steered: Steered,
+    ) -> Option<(Option<StepId>, Fault)> {
+        if self.found.is_empty() {
+            return self.fault(scope, run, &Sample { bindings, words: words.into() }, steered);
+        }
+        let (mut bindings, mut words) = (bindings.clone(), words.to_vec());
+        let mut values = vec![0; self.found.len()];
+        loop {
+            for ((id, _), value) in self.found.iter().zip(&values) {
+                bindings.bind(*id, *value);
+            }
+            if let Err(e) = run.frame.fill_found(&bindings, &mut words) {
+                return Some((None, Fault::Frame(e.to_string())));
+            }
+            let sample = Sample { bindings: &bindings, words: words.as_slice().into() };
+            if let Some(fault) = self.fault(scope, run, &sample, steered) {
+                return Some(fault);
+            }
+            // The next combination: the first value that has not come to its end goes on, those before it begin anew.
+            let at = values.iter().zip(&self.found).position(|(value, (_, max))| value < max)?;
+            values[at] += 1;
+            values[..at].fill(0);
+        }
     }
 
     /// The first law that is broken.
@@ -250,8 +367,7 @@ impl Group {
         };
         let parts = |(version, uses): &(VersionId, Vec<UseAt>)| {
             let value = &scope.program.values[version.0 as usize];
-            let uses: Vec<&Use> = uses.iter().map(|at| at.of(scope.program)).collect();
-            let why = filled(value, &uses, sample.bindings).err()?;
+            let why = filled_at(scope, value, uses, sample.bindings).err()?;
             Some((None, Fault::Coverage { name: scope.name(*version), why }))
         };
         views
@@ -293,7 +409,7 @@ mod tests {
     #[test]
     fn more_evaluations_than_are_made_are_refused() {
         let by_scalars = Group { dispatches: vec![StepId(0); 16], ..Group::default() };
-        let runs = vec![Laws { by_scalars, ..Laws::default() }];
+        let runs = vec![Laws { by_scalars: vec![by_scalars], ..Laws::default() }];
         let laws = BindingLaws { runs, known: Mutex::default() };
         assert_eq!(laws.begin(0, 1 << 20), Ok(()));
         let refused = laws.begin(0, (1 << 20) + 1).expect_err("one replay too many");

@@ -2,7 +2,8 @@
 //! Grids stay under their stated bounds by intervals.
 //!
 //! Every combination of smallest and largest symbols is tried, with scalars at their defaults, smallest and largest
-//! values; a combination that the run's own conditions refuse is left out. Extents are sums of products of what is not
+//! values; of more than four symbols the two extremes, and choices in many combinations; a combination that the run's
+//! own conditions refuse is left out. Extents are sums of products of what is not
 //! negative, so what holds at these corners holds between them.
 
 use super::Scope;
@@ -18,7 +19,7 @@ use crate::view::View;
 use pumice_types::tensor::byte_count;
 use pumice_types::{Bindings, DType, DimExpr, ScalarId, SymbolId, SymbolTable};
 
-/// With more symbols only the two extreme corners are tried.
+/// With more symbols only the two extreme corners are tried, and combinations of choices.
 const MOST_SYMBOLS: usize = 4;
 
 /// Bindings at the ends of a run's ranges.
@@ -82,16 +83,29 @@ fn symbol_corners(plan: &Plan, run: &Run) -> Vec<Bindings> {
         };
         ends.push([lo, hi]);
     }
-    let masks: Vec<u32> =
-        if ends.len() > MOST_SYMBOLS { vec![0, u32::MAX] } else { (0..1 << ends.len()).collect() };
-    let corner = |mask: u32| {
+    let corner = |upper: &dyn Fn(usize) -> bool| {
         let mut b = Bindings::new();
         for (i, pair) in ends.iter().enumerate() {
-            b.bind(SymbolId(i as u32), pair[(mask >> i.min(31)) as usize & 1]);
+            b.bind(SymbolId(i as u32), pair[usize::from(upper(i))]);
         }
         b
     };
-    masks.into_iter().map(corner).collect()
+    if ends.len() <= MOST_SYMBOLS {
+        return (0..1u32 << ends.len()).map(|mask| corner(&|i| mask >> i & 1 == 1)).collect();
+    }
+    let mut corners = vec![corner(&|_| false), corner(&|_| true)];
+    let choices: Vec<usize> =
+        plan.symbols.iter().filter(|(_, s)| s.found && s.max == 1).map(|(id, _)| id.0 as usize).collect();
+    // All combinations of choices that stand beside one another, and of every fourth: one in another is as likely both.
+    for (mask, far) in (0..if choices.is_empty() { 0 } else { 1u32 << MOST_SYMBOLS })
+        .flat_map(|mask| [(mask, false), (mask, true)])
+    {
+        corners.push(corner(&|i| match choices.binary_search(&i) {
+            Ok(k) => mask >> (if far { k / MOST_SYMBOLS } else { k } % MOST_SYMBOLS) & 1 == 1,
+            Err(_) => far,
+        }));
+    }
+    corners
 }
 
 /// Values between the ends of the ranges, different ones for different symbols.

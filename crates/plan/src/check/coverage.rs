@@ -44,11 +44,10 @@ impl Coverage {
 
     /// Checks the values that are written in parts.
     pub fn check(&self, scope: &Scope<'_>, corners: &Corners, findings: &mut Findings) {
-        for (id, uses) in self.parts(scope) {
+        for (id, uses) in &self.parts(scope) {
             let value = &scope.program.values[id.0 as usize];
-            let uses: Vec<&Use> = uses.iter().map(|at| at.of(scope.program)).collect();
-            if let Some(why) = corners.defaults.iter().find_map(|b| filled(value, &uses, b).err()) {
-                findings.add(Fault::Coverage { name: scope.name(id), why });
+            if let Some(why) = corners.defaults.iter().find_map(|b| filled_at(scope, value, uses, b).err()) {
+                findings.add(Fault::Coverage { name: scope.name(*id), why });
             }
         }
     }
@@ -88,7 +87,11 @@ impl UseAt {
 fn makes<'p>(program: &'p Program, u: &Use) -> Option<&'p PlanValue> {
     let writes = matches!(u.access, Access::ShaderWrite | Access::HostWrite);
     let value = &program.values[u.content.0 as usize];
-    (writes && matches!(value.origin, VersionOrigin::Step | VersionOrigin::Derived)).then_some(value)
+    use VersionOrigin as O;
+    let made = matches!(value.origin, O::Step | O::Derived | O::Carried | O::Next(_));
+    // What is not written of a state stays.
+    let of_state = program.state_of(value.origin).is_some();
+    (writes && made && !of_state).then_some(value)
 }
 
 /// The uses by which a step writes values that steps make.
@@ -103,8 +106,26 @@ fn whole(value: &PlanValue, u: &Use) -> bool {
     u.span == value.span && u.view.is_dense() && same()
 }
 
+/// As [`filled`], by those of the uses whose steps run at these bindings. Where none does, nothing reads the value:
+/// `versions` follows that.
+pub(super) fn filled_at(
+    scope: &Scope<'_>,
+    value: &PlanValue,
+    uses: &[UseAt],
+    bindings: &Bindings,
+) -> Result<(), String> {
+    let mut running = Vec::with_capacity(uses.len());
+    for at in uses {
+        let when = &scope.program.steps[at.step.0 as usize].when;
+        if when.holds(bindings).map_err(|e| e.to_string())? {
+            running.push(at.of(scope.program));
+        }
+    }
+    if running.is_empty() { Ok(()) } else { filled(value, &running, bindings) }
+}
+
 /// `Err` says what is missing or written twice.
-pub(super) fn filled(value: &PlanValue, uses: &[&Use], bindings: &Bindings) -> Result<(), String> {
+fn filled(value: &PlanValue, uses: &[&Use], bindings: &Bindings) -> Result<(), String> {
     let unit = uses[0].view.storage.unit(uses[0].view.dtype);
     if unit.elements != 1 || uses.iter().any(|u| u.view.storage.unit(u.view.dtype) != unit) {
         return Err("its writers see elements of several widths".into());

@@ -51,7 +51,7 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
 }
 
 /// Whether an expression depends on a scalar.
-fn names_scalar(e: &DimExpr) -> bool {
+pub(super) fn names_scalar(e: &DimExpr) -> bool {
     e.find_var(|v| matches!(v, Var::Scalar(_))).is_some()
 }
 
@@ -66,7 +66,7 @@ pub(super) fn word_names_scalar(slot: &FrameSlot) -> bool {
 
 /// Whether a view does.
 pub(super) fn view_names_scalar(view: &View) -> bool {
-    view.shape.iter().chain(&view.strides).chain([&view.offset]).any(names_scalar)
+    view.expressions().any(names_scalar)
 }
 
 /// Terms of the product of these extents, at most; saturating.
@@ -98,6 +98,9 @@ impl Looked<'_> {
     fn program(&self, program: &Program, findings: &mut Findings) {
         for value in &program.values {
             self.shape(&value.shape, &value.name, findings);
+        }
+        for branch in program.steps.iter().flat_map(|s| s.when.branches()) {
+            self.one(&branch.taken, "a choice", findings);
         }
         for used in program.steps.iter().flat_map(|s| &s.uses) {
             let view = &*used.view;

@@ -2,7 +2,7 @@
 //! the words which the host would write is for `advance` and `stop`.
 
 use super::error::{Fault, Findings};
-use super::{Scope, stop};
+use super::{Scope, found, stop};
 use crate::frame::{AdvanceKind, AdvanceOp, Frame, FrameSlot};
 use crate::kernels::frame::{FrameAdvance, FrameCount};
 use crate::plan::Run;
@@ -24,6 +24,7 @@ pub(super) fn check(scope: &Scope<'_>, findings: &mut Findings) {
     stats(run, findings);
     advances(scope, &run.frame, findings);
     if findings.len() == before {
+        found::check(scope, run, findings);
         stop::check(scope, run, findings);
     }
 }
@@ -45,7 +46,8 @@ fn slots(scope: &Scope<'_>, frame: &Frame, findings: &mut Findings) {
 /// instruction but the literals: one that is not used is 0, and a word.
 fn instructions(frame: &Frame, findings: &mut Findings) {
     let count = frame.words.len();
-    let there = |word: u32| (word as usize) < count;
+    // Rows of found words are not the advance's.
+    let there = |word: u32| (word as usize) < count && word >= frame.base();
     for (i, op) in frame.advance.iter().enumerate() {
         let operands = match op.op {
             AdvanceKind::Const => op.b == 0,

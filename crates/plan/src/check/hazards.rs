@@ -27,13 +27,38 @@ struct Touch {
 }
 
 /// The last accesses to some bytes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Trace {
     write: Option<Touch>,
     /// Since that write, by [`From`].
     reads: [Option<Touch>; 4],
     /// Since that write.
     atomic: Option<Touch>,
+    /// Accesses that a later one took the place of and that no run makes beside it: they are in the other branch of a
+    /// choice.
+    apart: Vec<Touch>,
+}
+
+impl Trace {
+    /// From now on `touch` is the last access of its kind; `parted` says whether an earlier one is in another branch.
+    fn note(&mut self, touch: Touch, parted: &dyn Fn(&Touch) -> bool) {
+        let replaced = match touch.access {
+            Access::StatusAtomic => self.atomic.replace(touch),
+            a if !a.writes() => self.reads[from(a) as usize].replace(touch),
+            _ => {
+                let before = std::mem::take(self);
+                let all = before.reads.into_iter().chain([before.atomic, before.write]).flatten();
+                self.apart = all.chain(before.apart).filter(parted).collect();
+                self.write = Some(touch);
+                None
+            }
+        };
+        self.apart.extend(replaced.filter(parted));
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Touch> {
+        self.reads.iter().chain([&self.atomic, &self.write]).flatten().chain(&self.apart)
+    }
 }
 
 /// What a barrier tells apart before it.
@@ -98,10 +123,14 @@ impl<'p> Hazards<'p> {
             let touch = Touch { step: id, level, access: u.access };
             for (before, hazard) in pairs(&mut self.memory, u, touch) {
                 self.pairs += 1;
+                // Of two branches of one choice one runs: where both write one value none waits for the other.
+                if excludes(self.program, before.step, step) {
+                    continue;
+                }
                 judge(&self.cuts, (before, touch), hazard, step, &mut self.needed, findings);
             }
         }
-        note(&mut self.memory, id, level, step);
+        note(&mut self.memory, self.program, (id, level), step);
     }
 
     /// Passes the barrier before a level, or the border of a segment.
@@ -129,8 +158,7 @@ impl<'p> Hazards<'p> {
 fn pairs(memory: &mut ByteMap<Trace>, u: &Use, touch: Touch) -> SmallVec<[(Touch, Hazard); 2]> {
     let mut found: SmallVec<[(Touch, Hazard); 2]> = SmallVec::new();
     memory.visit(u.span, |span, trace| {
-        let earlier = trace.reads.iter().chain([&trace.atomic, &trace.write]).flatten();
-        for before in earlier.filter(|b| b.access.conflicts(touch.access)) {
+        for before in trace.all().filter(|b| b.access.conflicts(touch.access)) {
             if found.iter().all(|(f, _)| f.step != before.step || f.access != before.access) {
                 let kind = match (before.access.writes(), touch.access.writes()) {
                     (true, true) => HazardKind::Waw,
@@ -145,15 +173,17 @@ fn pairs(memory: &mut ByteMap<Trace>, u: &Use, touch: Touch) -> SmallVec<[(Touch
 }
 
 /// From now on the step's uses are the last accesses to their bytes.
-fn note(memory: &mut ByteMap<Trace>, id: StepId, level: u32, step: &Step) {
+fn note(memory: &mut ByteMap<Trace>, program: &Program, (id, level): (StepId, u32), step: &Step) {
+    let parted = |before: &Touch| excludes(program, before.step, step);
     for u in Scope::uses(step, false).chain(Scope::uses(step, true)).map(|(_, u)| u) {
-        let touch = Some(Touch { step: id, level, access: u.access });
-        memory.visit(u.span, |_, trace| match u.access {
-            Access::StatusAtomic => trace.atomic = touch,
-            a if a.writes() => *trace = Trace { write: touch, ..Trace::default() },
-            a => trace.reads[from(a) as usize] = touch,
-        });
+        let touch = Touch { step: id, level, access: u.access };
+        memory.visit(u.span, |_, trace| trace.note(touch, &parted));
     }
+}
+
+/// Whether a step and an earlier one never run both: they are in the two branches of a choice.
+fn excludes(program: &Program, before: StepId, step: &Step) -> bool {
+    !step.when.is_always() && program.steps[before.0 as usize].when.excludes(&step.when)
 }
 
 fn judge(
@@ -256,11 +286,15 @@ fn may_alias(step: &Step, write: usize, read: usize) -> bool {
 
 fn in_place(scope: &Scope<'_>, write: &Use, read: &Use) -> bool {
     let origin = |u: &Use| scope.program.value(u.content).map(|v| v.origin);
-    let (Some(VersionOrigin::StateAfter(a)), false) = (origin(write), read.access.writes()) else {
-        return false;
+    use VersionOrigin as O;
+    let state = |u: &Use| scope.program.state_of(origin(u)?);
+    let same = match (origin(write), origin(read)) {
+        // What a turn leaves over what it began with.
+        (Some(O::Next(first)), Some(O::Carried)) => first == read.content,
+        (Some(O::StateAfter(_) | O::Next(_)), Some(_)) => {
+            state(write).is_some() && state(write) == state(read)
+        }
+        _ => false,
     };
-    let (Some(VersionOrigin::StateBefore(b)) | Some(VersionOrigin::StateAfter(b))) = origin(read) else {
-        return false;
-    };
-    a == b && write.span == read.span && write.view == read.view
+    same && !read.access.writes() && write.span == read.span && write.view == read.view
 }

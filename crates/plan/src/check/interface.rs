@@ -206,7 +206,7 @@ pub(super) fn check_values(scope: &Scope<'_>, touches: &Touches, findings: &mut 
         if let Some(why) = value_fault(scope, v) {
             findings.add(Fault::Slot { what: what(), span: v.span, why });
         }
-        let temporary = matches!(v.origin, VersionOrigin::Step) && v.span.len.0 > 0;
+        let temporary = matches!(v.origin, VersionOrigin::Step | VersionOrigin::Carried) && v.span.len.0 > 0;
         if let Some(live) = v.live.filter(|_| temporary && touched) {
             slots.push((v, live));
         }
@@ -215,17 +215,18 @@ pub(super) fn check_values(scope: &Scope<'_>, touches: &Touches, findings: &mut 
 }
 
 fn value_fault(scope: &Scope<'_>, v: &PlanValue) -> Option<&'static str> {
-    // Where a param begins is its slot's concern.
-    let aligned =
-        matches!(v.origin, VersionOrigin::Param(_)) || v.span.offset.0.is_multiple_of(SLOT_ALIGNMENT);
-    apart_from_its_slot(scope.plan, v)
+    // Where a param begins is its slot's concern, where a row of the frame does that of `found`.
+    let elsewhere = matches!(v.origin, VersionOrigin::Param(_) | VersionOrigin::Found(_));
+    let aligned = elsewhere || v.span.offset.0.is_multiple_of(SLOT_ALIGNMENT);
+    apart_from_its_slot(scope, v)
         .or_else(|| (!aligned).then_some(misaligned(SLOT_ALIGNMENT)))
         .or_else(|| misplaced(scope.region(v.span.region), v.span))
 }
 
 /// Why a value is not where its origin says, if it is not.
-fn apart_from_its_slot(plan: &Plan, v: &PlanValue) -> Option<&'static str> {
+fn apart_from_its_slot(scope: &Scope<'_>, v: &PlanValue) -> Option<&'static str> {
     use VersionOrigin as O;
+    let plan = scope.plan;
     let same = |span: Option<Span>| (span != Some(v.span)).then_some("it is not where its slot is");
     let front = |span: Option<Span>| {
         let inside = span.is_some_and(|s| s.contains(&v.span) && s.offset == v.span.offset);
@@ -234,14 +235,20 @@ fn apart_from_its_slot(plan: &Plan, v: &PlanValue) -> Option<&'static str> {
     let region =
         |kinds: &[RegionKind]| (!kinds.contains(&v.span.region)).then_some("it belongs in another region");
     match v.origin {
-        O::Param(_) | O::Joined(_) | O::Constant(_) | O::StateBefore(_) | O::StateAfter(_) => {
-            same(own_slot(plan, v.origin))
-        }
+        O::Param(_) | O::Joined(_) | O::Constant(_) => same(own_slot(plan, v.origin)),
+        O::StateBefore(_) | O::StateAfter(_) | O::StateCarried(_) => same(own_slot(plan, v.origin)),
         O::Input(_) => front(own_slot(plan, v.origin)),
         O::Derived => region(&[RegionKind::Weights]),
         O::Frame => region(&[RegionKind::Frame]),
         O::Status => region(&[RegionKind::Status]),
         O::Step => region(&[RegionKind::Scratch, RegionKind::IoIn, RegionKind::IoOut]),
+        O::Carried => region(&[RegionKind::Scratch]),
+        O::Next(_) | O::Left(_) => match scope.program.state_of(v.origin) {
+            Some(state) => same(own_slot(plan, O::StateCarried(state))),
+            None => region(&[RegionKind::Scratch]),
+        },
+        // `found` knows the run, and so where its rows are.
+        O::Found(_) => region(&[RegionKind::Frame]),
     }
 }
 
@@ -253,9 +260,10 @@ fn own_slot(plan: &Plan, origin: VersionOrigin) -> Option<Span> {
         O::Param(i) => plan.params.get(at(i)).map(|p| p.span),
         O::Joined(i) => plan.joined.get(at(i)).map(|j| j.span),
         O::Constant(i) => plan.constants.get(at(i)).map(|c| c.span),
-        O::StateBefore(i) | O::StateAfter(i) => plan.states.get(at(i)).map(|s| s.span),
+        O::StateBefore(i) | O::StateAfter(i) | O::StateCarried(i) => plan.states.get(at(i)).map(|s| s.span),
         O::Input(i) => plan.inputs.get(at(i)).map(|s| s.span),
-        O::Derived | O::Frame | O::Status | O::Step => None,
+        O::Derived | O::Frame | O::Status | O::Step | O::Found(_) => None,
+        O::Carried | O::Next(_) | O::Left(_) => None,
     }
 }
 

@@ -11,8 +11,12 @@
 //! - a value that several steps write is filled by them, each element once;
 //! - every span lies in its region, in one chunk and in its value's slot; views stay inside their spans at the ends of
 //!   the symbols' ranges; kernels, grids and frame words are what declarations and target allow;
+//! - a row of found words is filled by one step, whose program gives each word its value whatever is found;
 //! - after a stop no step writes what outlives its replay, and no scalar goes on;
 //! - no kernel's loops iterate more often than the target lets them;
+//! - of the steps that stand in branches, those of a branch not taken do nothing, and what both branches write is read
+//!   behind both;
+//! - turns of a loop find whether there is one, and behind the last nothing of a turn has an effect;
 //! - bytes of a streamed param are read by its own stream and nowhere else.
 //!
 //! What a plan says by convention: the versions of a state are numbered upwards; a version that no step writes is the
@@ -27,6 +31,7 @@ mod coverage;
 mod error;
 mod expressions;
 mod footprint;
+mod found;
 mod frame;
 mod hazards;
 mod interface;
@@ -42,7 +47,9 @@ mod streams;
 mod structure;
 mod touches;
 mod trip_count;
+mod turns;
 mod versions;
+mod when;
 pub mod words;
 
 pub(crate) use bindings::BindingLaws;
@@ -232,6 +239,7 @@ fn check_program(
     let Some(touches) = structure::check(scope, findings) else { return Vec::new() };
     interface::check_values(scope, &touches, findings);
     frame::check(scope, findings);
+    turns::check(scope, findings);
     let corners = Corners::of_program(scope);
     let (samples, loops) = (Samples::of(scope, &corners), Loops::of(*scope));
     let (mut coverage, mut hazards) = (Coverage::new(scope), Hazards::new(scope));
@@ -243,6 +251,7 @@ fn check_program(
         }
         streams::check_uses(scope, step, findings);
         bounds::check(scope, &corners, step, findings);
+        when::check(scope, &corners.symbols, step, findings);
         coverage.add(scope, step.1);
         hazards.check(scope, level, step, findings);
         versions.follow(scope, step, findings);

@@ -320,7 +320,7 @@ fn drop_step(program: &mut Program, step: u32) {
     let empty = empty as u32;
     for segment in &mut program.segments {
         match segment {
-            Segment::Gpu { levels } => {
+            Segment::Gpu { levels } | Segment::Repeat { levels, .. } => {
                 levels.start -= u32::from(levels.start > empty);
                 levels.end -= u32::from(levels.end > empty);
             }
@@ -331,7 +331,7 @@ fn drop_step(program: &mut Program, step: u32) {
         }
     }
     program.segments.retain(|s| match s {
-        Segment::Gpu { levels } => levels.start < levels.end,
+        Segment::Gpu { levels } | Segment::Repeat { levels, .. } => levels.start < levels.end,
         Segment::Host { level } => *level != u32::MAX,
     });
     debug_assert!(program.levels.iter().all(|l| !l.steps.is_empty()));

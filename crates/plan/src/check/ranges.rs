@@ -41,6 +41,9 @@ fn wrong_range(plan: &Plan) -> Option<String> {
             return Some(format!("run {i} has {ranges}, there are {symbols} symbols"));
         }
         for ((_, symbol), &(lo, hi)) in plan.symbols.iter().zip(&run.ranges) {
+            if symbol.found && (lo, hi) != (symbol.min, symbol.max) {
+                return Some(format!("run {i} is for some values of {symbol}"));
+            }
             if lo > hi || lo < symbol.min || hi > symbol.max {
                 let name = &symbol.name;
                 return Some(format!(

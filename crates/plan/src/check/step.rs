@@ -11,9 +11,11 @@ use crate::kernel::{
     ArgValue, Feature, FloatStorage, HoleInput, KernelCall, KernelDecl, OperandAccess, OperandDecl, TYPED_ID,
     VARIES_ID,
 };
+use crate::kernels::copy::StatusBegin;
 use crate::kernels::find;
+use crate::kernels::frame::FrameFind;
 use crate::needs::offers;
-use crate::plan::Plan;
+use crate::plan::{Plan, VersionOrigin};
 use crate::region::{RegionKind, Span};
 use crate::step::{Access, Grid, InputError, Meaning, Step, StepId, StepKind, Use};
 use crate::view::{Storage, View};
@@ -68,7 +70,8 @@ fn use_fault(scope: &Scope<'_>, step: &Step, u: &Use) -> Option<String> {
         return Some("its view has not one stride per axis".to_owned());
     }
     if let (StepKind::Host, Access::HostRead | Access::HostWrite) = (&step.kind, u.access) {
-        return host_fault(u).map(str::to_owned);
+        let is_row = matches!(value.origin, VersionOrigin::Found(_)) && u.access == Access::HostRead;
+        return if is_row { None } else { host_fault(u).map(str::to_owned) };
     }
     if !is_of_kind(step, u) {
         return Some("steps of this kind have no such use".to_owned());
@@ -326,7 +329,9 @@ fn meaning(scope: &Scope<'_>, step: &Step, faults: &mut Vec<Fault>) {
     let says = match &step.kind {
         StepKind::Host => true,
         StepKind::Dispatch { .. } if scope.plan.form == PlanForm::Run => false,
-        StepKind::Dispatch { call, .. } => call.kernel.0 != crate::kernels::copy::StatusBegin::DECL.name,
+        StepKind::Dispatch { call, .. } => {
+            ![StatusBegin::DECL.name, FrameFind::DECL.name].contains(&&*call.kernel.0)
+        }
         StepKind::Advance { .. } | StepKind::Copy | StepKind::Fill(_) => false,
     };
     if says == m.graph.text.is_empty() {

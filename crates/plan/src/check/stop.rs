@@ -10,14 +10,14 @@
 use super::Scope;
 use super::advance::{self, Case, Followed, Held, same, shown};
 use super::error::{Fault, Findings};
+use super::found::{is_count, operand};
 use crate::frame::{AdvanceKind, AdvanceOp, Frame, FrameSlot};
 use crate::kernel::ArgValue;
 use crate::kernels::copy::StatusBegin;
 use crate::kernels::frame::FrameCount;
 use crate::plan::Run;
 use crate::region::RegionKind;
-use crate::step::{Access, Grid, Step, StepKind};
-use crate::view::Storage;
+use crate::step::{Grid, Step, StepKind};
 use pumice_types::DimExpr;
 use std::ops::Range;
 
@@ -131,11 +131,5 @@ fn outlives(step: &Step) -> bool {
 /// Whether a step advances the frame by a count: one word, which the kernel reads as its second operand.
 fn counts(step: &Step) -> bool {
     let StepKind::Advance { call } = &step.kind else { return false };
-    let at = call.operands.get(1).and_then(|at| step.uses.get(usize::from(at.0)));
-    let is_word = at.is_some_and(|u| {
-        let whole = u.view.storage == Storage::Arena && u.view.offset.is(0);
-        let one = u.view.shape.iter().all(|d| d.is(1)) && u.view.dtype.arena_bytes() == 4;
-        u.access == Access::ShaderRead && whole && one && u.span.len.0 >= 4
-    });
-    call.kernel.0 == FrameCount::DECL.name && is_word
+    call.kernel.0 == FrameCount::DECL.name && operand(step, call, 1).is_some_and(is_count)
 }

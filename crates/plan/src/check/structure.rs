@@ -6,7 +6,7 @@ use super::touches::Touches;
 use crate::frame::FrameSlot;
 use crate::kernel::ArgValue;
 use crate::kernels::copy::StatusBegin;
-use crate::plan::Segment;
+use crate::plan::{Segment, VersionOrigin};
 use crate::step::{Step, StepId, StepKind};
 use std::ops::Range;
 
@@ -18,6 +18,7 @@ pub(super) fn check(scope: &Scope<'_>, findings: &mut Findings) -> Option<Touche
     if findings.len() == before {
         segments(scope, findings);
         outputs_and_states(scope, findings);
+        turn_places(scope, findings);
     }
     if findings.len() > before {
         return None;
@@ -78,7 +79,7 @@ fn status(scope: &Scope<'_>, findings: &mut Findings) {
 /// The levels of a segment.
 pub(super) fn levels_of(segment: &Segment) -> Range<u32> {
     match segment {
-        Segment::Gpu { levels } => levels.clone(),
+        Segment::Gpu { levels } | Segment::Repeat { levels, .. } => levels.clone(),
         Segment::Host { level } => *level..level.saturating_add(1),
     }
 }
@@ -95,6 +96,17 @@ fn outputs_and_states(scope: &Scope<'_>, findings: &mut Findings) {
             let what = format!(
                 "the versions of its {what} are {ids:?}, there are {slots} {what} and {values} values"
             );
+            findings.add(Fault::Structure(what));
+        }
+    }
+}
+
+/// The versions are there whose places have what turns leave, and what loops do.
+fn turn_places(scope: &Scope<'_>, findings: &mut Findings) {
+    for value in &scope.program.values {
+        let (VersionOrigin::Next(first) | VersionOrigin::Left(first)) = value.origin else { continue };
+        if scope.program.value(first).is_none() {
+            let what = format!("{} is in the place of version {}, which there is not", value.name, first.0);
             findings.add(Fault::Structure(what));
         }
     }

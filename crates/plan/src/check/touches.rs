@@ -1,6 +1,6 @@
 //! What steps do to each value of a program, found in one pass over the steps.
 
-use crate::step::{Access, StepId, Use};
+use crate::step::{StepId, Use};
 
 /// By version.
 pub(super) struct Touches {
@@ -20,7 +20,7 @@ impl Touches {
     pub fn add(&mut self, step: StepId, u: &Use) {
         let version = u.content.0 as usize;
         self.touched[version] = true;
-        if u.access.writes() && u.access != Access::StatusAtomic {
+        if u.access.stores() {
             self.last_writer[version] = Some(step);
         }
     }

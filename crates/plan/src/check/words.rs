@@ -55,6 +55,8 @@ const VALUE_ARGS: &[&str] = &[
     "start_hi",
     "delta_lo",
     "delta_hi",
+    "largest",
+    "sorted",
     "left",
     "right",
     "kv_len",
@@ -94,6 +96,7 @@ const VALUE_SPECS: &[&str] = &[
     "code_round",
     "code_shared",
     "op",
+    "beta",
     "log",
     "min",
     "last",
@@ -126,6 +129,7 @@ const VALUE_SPECS: &[&str] = &[
     "distribution",
     "gate",
     "normed",
+    "right",
 ];
 
 /// Every mutation of a word there is, in a fixed order.

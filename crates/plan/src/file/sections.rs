@@ -45,10 +45,11 @@ impl Sections {
     }
 
     fn run(&mut self, run: &RunRow) -> Result<(), postcard::Error> {
-        let RunRow { ranges, words, advance, program, checks, outputs, states, stats } = run;
+        let RunRow { ranges, words, advance, found, program, checks, outputs, states, stats } = run;
         self.pass(ranges)?;
         self.mark(words)?;
         self.mark(advance)?;
+        self.mark(found)?;
         self.pass(&(program, checks, outputs, states, stats))
     }
 

@@ -5,7 +5,7 @@
 //! reading cannot recurse. Never here: what a plan means, or whether its numbers are right.
 
 use super::PlanForm;
-use crate::frame::AdvanceOp;
+use crate::frame::{AdvanceOp, FoundRow};
 use crate::kernel::{ArgValue, Fingerprint, HoleInput, UseIndex};
 use crate::plan::{JoinedParams, Level, Placement, Segment, Stats, VersionOrigin};
 use crate::region::{Region, Span};
@@ -223,6 +223,8 @@ pub struct StepRow {
     pub outputs: Vec<u16>,
     pub status: Option<u32>,
     pub cost: CostRow,
+    /// Which extents decide, each with whether it is the second branch.
+    pub when: Vec<(Id, bool)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -264,6 +266,7 @@ pub struct RunRow {
     pub ranges: Vec<(u64, u64)>,
     pub words: Vec<WordRow>,
     pub advance: Vec<AdvanceOp>,
+    pub found: Vec<FoundRow>,
     pub program: ProgramRow,
     pub checks: Vec<CheckRow>,
     pub outputs: Vec<VersionId>,

@@ -192,6 +192,7 @@ impl<'a> Writer<'a> {
             ranges: run.ranges.clone(),
             words: words.collect(),
             advance: run.frame.advance.clone(),
+            found: run.frame.found.clone(),
             program: self.program(&run.program)?,
             checks: run.checks.iter().map(|c| self.check(c)).collect(),
             outputs: run.outputs.clone(),
@@ -237,6 +238,7 @@ impl<'a> Writer<'a> {
             outputs: step.meaning.outputs.to_vec(),
             status: step.meaning.status,
             cost: self.cost(&step.cost),
+            when: step.when.branches().iter().map(|b| (self.expr(&b.taken), b.otherwise)).collect(),
         })
     }
 

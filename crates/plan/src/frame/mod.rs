@@ -3,10 +3,16 @@
 //! The host evaluates every word before a submission. Where a scalar advances on the device, or a value of the program
 //! stops replays, the recording ends with the built-in `frame_advance` kernel (with counts that other kernels left:
 //! `frame_count`), which runs [`Frame::advance`] over the words.
+//!
+//! Extents that the program finds while it runs, and what follows from them, have rows of words of their own at the
+//! front of the frame. The host writes zeros there; in the middle of a replay `frame_find` fills a row by
+//! [`FoundRow::program`].
 
 mod builder;
+mod found;
 
 pub use builder::FrameBuilder;
+pub use found::{FindProgram, FoundRow, MOST_COUNTS, OF_ROW};
 
 use pumice_types::{Bindings, DimExpr, EvalError, ScalarId, SymbolId, Var};
 use serde::{Deserialize, Serialize};
@@ -34,6 +40,15 @@ pub enum FrameSlot {
 }
 
 impl FrameSlot {
+    /// The expression that it holds, where it holds one.
+    pub fn expression(&self) -> Option<DimExpr> {
+        match self {
+            FrameSlot::Expr(e) => Some(e.clone()),
+            FrameSlot::Bound(symbol) => Some(DimExpr::symbol(*symbol)),
+            _ => None,
+        }
+    }
+
     /// Whether only the device says what the word holds after a replay.
     pub const fn is_of_device(&self) -> bool {
         matches!(self, FrameSlot::Temporary | FrameSlot::Stopped | FrameSlot::Replays)
@@ -84,11 +99,14 @@ pub enum AdvanceKind {
 /// The frame of one run program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
-    /// What each word holds.
+    /// What each word holds: the rows of `found`, one after the other, then what the host writes.
     pub words: Vec<FrameSlot>,
     /// What `frame_advance` does at the end of a recording; empty when no scalar advances on the device.
     /// It lies in the frame region after the words, four words an instruction: op, dst, a, b.
     pub advance: Vec<AdvanceOp>,
+    /// Rows of words that steps of the program fill; their programs lie after that of the advance.
+    #[serde(default)]
+    pub found: Vec<FoundRow>,
 }
 
 /// A frame word that cannot be computed.
@@ -117,7 +135,28 @@ pumice_types::debug_as_display!(FrameError);
 impl Frame {
     /// Words of the frame with the advance program after them.
     pub fn len_words(&self) -> u64 {
-        self.words.len() as u64 + 4 * self.advance.len() as u64
+        let programs = self.found.iter().map(|row| row.program.ops.len());
+        self.words.len() as u64 + 4 * (self.advance.len() + programs.sum::<usize>()) as u64
+    }
+
+    /// The first word that the host writes: those before it are of rows.
+    pub fn base(&self) -> u32 {
+        self.found.last().map_or(0, |row| row.end()).min(self.words.len() as u32)
+    }
+
+    /// The symbols that words from `first` on are, each with its value.
+    pub fn bound<'f>(&'f self, first: u32, words: &'f [u32]) -> impl Iterator<Item = (SymbolId, u64)> {
+        self.words.iter().skip(first as usize).zip(words).filter_map(|(slot, &word)| match slot {
+            FrameSlot::Bound(symbol) => Some((*symbol, u64::from(word))),
+            _ => None,
+        })
+    }
+
+    /// The word, counted from [`Frame::base`], at which the program of a row begins.
+    pub fn program_at(&self, row: usize) -> u32 {
+        let before = self.found.iter().take(row).map(|r| r.program.ops.len());
+        let instructions = self.advance.len() + before.sum::<usize>();
+        self.words.len() as u32 - self.base() + 4 * instructions as u32
     }
 
     /// Every word, the advance program included. `scalar_bits` gives the bits of a scalar that is not an integer
@@ -132,6 +171,31 @@ impl Frame {
         Ok(out)
     }
 
+    /// As `evaluate`, where the bindings also say what is found: rows hold what steps will leave there.
+    ///
+    /// # Errors
+    /// As `evaluate`.
+    pub fn evaluate_as_found(
+        &self,
+        bindings: &Bindings,
+        scalar_bits: &dyn Fn(ScalarId) -> u32,
+    ) -> Result<Vec<u32>, FrameError> {
+        let mut out = self.evaluate(bindings, scalar_bits)?;
+        self.fill_found(bindings, &mut out)?;
+        Ok(out)
+    }
+
+    /// Gives the rows of evaluated words what steps will leave there, where the bindings say what is found.
+    ///
+    /// # Errors
+    /// A word that has no value.
+    pub fn fill_found(&self, bindings: &Bindings, words: &mut [u32]) -> Result<(), FrameError> {
+        for ((at, slot), word) in (0u32..self.base()).zip(&self.words).zip(words) {
+            *word = Frame::word(at, slot, bindings, &|_| 0)?;
+        }
+        Ok(())
+    }
+
     /// As `evaluate`, into memory that is used again and again.
     pub fn evaluate_into(
         &self,
@@ -140,25 +204,35 @@ impl Frame {
         out: &mut Vec<u32>,
     ) -> Result<(), FrameError> {
         out.clear();
-        for (i, slot) in self.words.iter().enumerate() {
+        out.resize(self.base() as usize, 0);
+        for (i, slot) in self.words.iter().enumerate().skip(out.len()) {
             let word = i as u32;
-            out.push(match slot {
-                FrameSlot::Temporary | FrameSlot::Stopped | FrameSlot::Replays => 0,
-                FrameSlot::Scalar(id) => scalar_bits(*id),
-                FrameSlot::Bound(id) => {
-                    let unbound = EvalError::Unbound(Var::Symbol(*id));
-                    let value = bindings.symbol(*id).ok_or(FrameError::Eval { word, source: unbound })?;
-                    fits(word, i64::try_from(value).unwrap_or(i64::MAX))?
-                }
-                FrameSlot::Expr(e) => {
-                    fits(word, e.eval(bindings).map_err(|source| FrameError::Eval { word, source })?)?
-                }
-            });
+            out.push(Frame::word(word, slot, bindings, scalar_bits)?);
         }
-        for op in &self.advance {
+        for op in self.advance.iter().chain(self.found.iter().flat_map(|row| &row.program.ops)) {
             out.extend([op.op as u32, op.dst.0, op.a, op.b]);
         }
         Ok(())
+    }
+
+    fn word(
+        word: u32,
+        slot: &FrameSlot,
+        bindings: &Bindings,
+        scalar_bits: &dyn Fn(ScalarId) -> u32,
+    ) -> Result<u32, FrameError> {
+        match slot {
+            FrameSlot::Temporary | FrameSlot::Stopped | FrameSlot::Replays => Ok(0),
+            FrameSlot::Scalar(id) => Ok(scalar_bits(*id)),
+            FrameSlot::Bound(id) => {
+                let unbound = EvalError::Unbound(Var::Symbol(*id));
+                let value = bindings.symbol(*id).ok_or(FrameError::Eval { word, source: unbound })?;
+                fits(word, i64::try_from(value).unwrap_or(i64::MAX))
+            }
+            FrameSlot::Expr(e) => {
+                fits(word, e.eval(bindings).map_err(|source| FrameError::Eval { word, source })?)
+            }
+        }
     }
 
     /// The word of this slot.

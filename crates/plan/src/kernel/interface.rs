@@ -374,6 +374,7 @@ fn status_consts(out: &mut String) {
         ("STATE_OVERFLOW", status::STATE_OVERFLOW),
         ("INT_DIV_ZERO", status::INT_DIV_ZERO),
         ("BAD_DISTRIBUTION", status::BAD_DISTRIBUTION),
+        ("FOUND_EXTENT", status::FOUND_EXTENT),
     ] {
         let _ = writeln!(out, "const uint STATUS_{name} = {mask}u;");
     }

@@ -80,6 +80,8 @@ pub mod status {
     pub const INT_DIV_ZERO: u32 = 4;
     /// Numbers of a row, or options, from which nothing can be drawn.
     pub const BAD_DISTRIBUTION: u32 = 8;
+    /// A count that is no extent it may be: below 0, or above the largest.
+    pub const FOUND_EXTENT: u32 = 16;
 }
 
 /// How a slot of a hole or of an elementwise kernel is stored; the numbers are what kernels see.

@@ -6,11 +6,11 @@ use crate::kernel::registry::{Compiled, Fingerprint};
 /// Every kernel, sorted.
 #[rustfmt::skip]
 pub(crate) const COMPILED: &[Compiled] = &[
-    Compiled { kernel: "arg_reduce", declaration: Fingerprint::hex("4bb7a434f619fb5f2eef5de56607f008cc46b0a6407158ea64bce893fc888b06"), code: &[
-        ("fast", Fingerprint::hex("cc3035c8e348aeaa2cd9c0f2cc61b2acf0deee598ac609887f4e9024555c5cb3")),
-        ("plain", Fingerprint::hex("209f87f71a274e1e6884a2faaa1d73b99abc4c53e4b6b2349c55ea6cfe196727")),
+    Compiled { kernel: "arg_reduce", declaration: Fingerprint::hex("90ab3059599685c5d64059e17711600954d688a8722e15ddd2ffea8636869f4a"), code: &[
+        ("fast", Fingerprint::hex("91309d3c695bd09d5ac8f16b03c006c53b7d789144286a8f5d3200942aa2788e")),
+        ("plain", Fingerprint::hex("010050e12180dadb7f4afff03629c047668a680bdacb50f2dbef4f6e1856c92b")),
     ] },
-    Compiled { kernel: "attention", declaration: Fingerprint::hex("ddefc1c7b9f8bb6122152e722bf79e46d9013775d7ab9246d57744ec93edc53b"), code: &[
+    Compiled { kernel: "attention", declaration: Fingerprint::hex("4b1a5494a1f2ce496d2bcf87c0e4e0849944d34c39b7d1278a5c988667a7626d"), code: &[
         ("plain", Fingerprint::hex("fa645393f8f79a83c2af38c1d7f90cba985c686c35e4792a2d91f2a357d8920c")),
         ("plain_w128", Fingerprint::hex("2e1cd321496c95b7ca03db3b5e5e2b4c9b3062ec1b9603d0d6034693329ae6e3")),
         ("plain_w64", Fingerprint::hex("fb5ef5582dd741ba8735d259d09d5cc7cd9de944c2ecbc2173e363022662552d")),
@@ -18,7 +18,7 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("q64_w128", Fingerprint::hex("8add5c76ccc38fa0b800acddb1b10e88ad81890b0c64ab24a97b39ad869a1e38")),
         ("q64_w64", Fingerprint::hex("0d4e28ff0ec96735bb8fee42d83ba451e03ebe41d6a4d5780919a12a3deea85b")),
     ] },
-    Compiled { kernel: "attention_extended", declaration: Fingerprint::hex("18a74ba1c32cb9660187b915817d40dbc55b44d2b774194868a4489ab1f49ba5"), code: &[
+    Compiled { kernel: "attention_extended", declaration: Fingerprint::hex("e9d4b3ed65eaa29f3a05c901ead16140e0e86c3fc3da45067a6607ed32c40a22"), code: &[
         ("plain", Fingerprint::hex("e92f46ab6c22b36e5570ef36823fb4590cbf1d22acaff4ba1de10173cb740c4b")),
         ("plain_w128", Fingerprint::hex("316675aa667e28a605c1e6dbb56075e6a5158a7fe568e679a17b7be6aad0da29")),
         ("plain_w64", Fingerprint::hex("0516e7a0e203b5ed03e9ef7f872171a5ff5ce682e43e4bbda8f1920935ad4d01")),
@@ -26,7 +26,7 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("q64_w128", Fingerprint::hex("25a8b577b6f98ee833732c35ec484f68ae403f7cea781a2ed50fb01d795b85f8")),
         ("q64_w64", Fingerprint::hex("2c3a1d4a6233f2aed98e9060de7f81ecb60e4e0f7ac48e81214708a9b9e70f0e")),
     ] },
-    Compiled { kernel: "attention_lanes", declaration: Fingerprint::hex("3cc2d8e72c9d52a13ed4222db4ff8440dbc81790a31299c7f46a19c363a17e00"), code: &[
+    Compiled { kernel: "attention_lanes", declaration: Fingerprint::hex("b4bde6a076f3f731d6366ad80096187e3e59deff460ec2b5fc33743ce1af80d2"), code: &[
         ("shuffle_w128", Fingerprint::hex("726fe3df4a2f2c7b7a80e38e6a78073b3ecfe6cda848daf6b133200006f02058")),
         ("shuffle_w128_row", Fingerprint::hex("e20780173b24ae1de0d646bf9f05848aeae47de59c7e5c0560130de569d2a12f")),
         ("shuffle_w32", Fingerprint::hex("552c468f4e224c618d28b8e39d957217ab769d1ad2b6de72726f09db2b535bed")),
@@ -37,25 +37,25 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("w32", Fingerprint::hex("612ef4184967bdb06f6ebfcd561c3c650b0a8fcd53cf11ad83791c160702680d")),
         ("w64", Fingerprint::hex("766e789105c43fd6e9d2cd304db2d57f8961ebe8095d69c6c925c9cc46302948")),
     ] },
-    Compiled { kernel: "attention_merge", declaration: Fingerprint::hex("68d6a78a0f7e50183f03bc039add84417e8d708b8ed1e4589611046ce45884ce"), code: &[
-        ("plain", Fingerprint::hex("6b93a4c9cb5dc1d0be998efaa99a96eb6228d1bce835d5eb546c16c333ebfd1a")),
+    Compiled { kernel: "attention_merge", declaration: Fingerprint::hex("64d14b245ad80753189f0a571184c5ef14a4d0374a40d1d5d38204dd0675b683"), code: &[
+        ("plain", Fingerprint::hex("5ed7f1fef1c665f28b9665a7c53c96feae6a35cd6e63305ab47f59699cc5d038")),
     ] },
-    Compiled { kernel: "attention_merge_extended", declaration: Fingerprint::hex("d30c9bf2d4a89e89a4e411f540c08b64d07c75393a95dca438acae42d250bb0f"), code: &[
-        ("plain", Fingerprint::hex("21f81d46e6e02203030ad4931473aed0beae0c70dfb18ebc943a9344db84924a")),
+    Compiled { kernel: "attention_merge_extended", declaration: Fingerprint::hex("0511d772b8cefeadc60f96c875b5ebda1b0e06e64ead39a25e48b00c7d87a91d"), code: &[
+        ("plain", Fingerprint::hex("3c0d13b7e76f0a7a924b753763612bf20aaa3f89614c7dee320f93c5dc5f557e")),
     ] },
-    Compiled { kernel: "attention_parts", declaration: Fingerprint::hex("4e5f7638f0be03c54d0cae846a7d9df60ec9d66cf7cbefe795dfae6cc385447f"), code: &[
+    Compiled { kernel: "attention_parts", declaration: Fingerprint::hex("bbc4e3f4e7a62bfee43005cfcda64c3d856be95b10a622c91f2eada1f9fde1d6"), code: &[
         ("plain", Fingerprint::hex("59383939149d2a42bc5e4e71c93eb0af0e030eeaa9d7ba2f805587dd93817d3a")),
         ("w128", Fingerprint::hex("c5986e8d368858f3baf28798dfb2e37826bc7748403e96d97c12264ce5d29c1d")),
         ("w128_r4", Fingerprint::hex("5ed8587d2a0a1b7861b768960be5e2872ace377518d2060990d2c536b75f6737")),
         ("w64", Fingerprint::hex("73e422934fea34588ec208958d526806f69600cd286cd717a824f3671fa4f1fc")),
         ("w64_r4", Fingerprint::hex("d24f0a92955d9e020b2fc6168f27060cd395896483eb8b4c7d150f4de95fc189")),
     ] },
-    Compiled { kernel: "attention_split", declaration: Fingerprint::hex("e99327ec3584d4f8a79edb1c6e8cd2613a06ba771de9aef7aca1ee052e0246fc"), code: &[
+    Compiled { kernel: "attention_split", declaration: Fingerprint::hex("0959599fb1dd2c74c378033a6c000523ef85ff6dd5dcdc8c0f38b76865290e06"), code: &[
         ("plain", Fingerprint::hex("4bf78820e7f25585b890a4d2859f22699f91212c661034027f56da566206daac")),
         ("w32", Fingerprint::hex("99d9c3097121a6a902c21f9507f3cfcfba52bcd0bd3cabea5736c5048dd33515")),
         ("w64", Fingerprint::hex("4e16b5f5fd995bf65c3dd76e977886b8201bfbf37237707f16a9174701b08792")),
     ] },
-    Compiled { kernel: "attention_units", declaration: Fingerprint::hex("839ca33bdc388b7afc811849a76ca65e9f99ee8dd780e93eb3a3339ce63b91ba"), code: &[
+    Compiled { kernel: "attention_units", declaration: Fingerprint::hex("a7cc001746fda08c6d70b2ee9aa388bdc6d03338978c448fe97f83e8e1b7295a"), code: &[
         ("bf16_w128", Fingerprint::hex("94f0aad7741773fc3ae30da5f24619e1f2115743abb5b49c753807c43b0dc519")),
         ("bf16_w32", Fingerprint::hex("45a353448c9cf7aeef4d623824d8f2e0230b4d47e0ffe9a62715346a96cea0c8")),
         ("bf16_w64", Fingerprint::hex("bd93b890cd22afcda1148795e223867dc46f6854ea74f361217d4d7c26f56ec2")),
@@ -63,23 +63,23 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("f16_w32", Fingerprint::hex("6c671796ba329ed309556e09b40316f4bef8565560f687a72632b4eed2ad9079")),
         ("f16_w64", Fingerprint::hex("b0a3924ec98e0ae0f646f52cf7ff56467b41afe8678baf47b67095f18daab6f9")),
     ] },
-    Compiled { kernel: "borders", declaration: Fingerprint::hex("8e010655a8f7f97953a92a2a2de9fe41d0f29422bd3bfd377bd1445a55d75a26"), code: &[
-        ("plain", Fingerprint::hex("a51a9e19a89acc80198da841638709a811926c9d3ebdad87c7f191a07f7dc8e3")),
+    Compiled { kernel: "borders", declaration: Fingerprint::hex("9081a35698b0d407ce21738eb3e6bc7f5474801d2a87f211d3172882bb708f0c"), code: &[
+        ("plain", Fingerprint::hex("061437d92de04625fa5fbbe5dd7e3912d070270f4d2007d00b1b197002e246be")),
     ] },
-    Compiled { kernel: "conv_direct", declaration: Fingerprint::hex("a3c65efbeeaed514685470a96adc02916cd6826f338e4edb7637501141db1fa3"), code: &[
+    Compiled { kernel: "conv_direct", declaration: Fingerprint::hex("5a82486db397baa602993973e10b12cb6fd39206c85b3cb6179f3847720ae91d"), code: &[
         ("plain", Fingerprint::hex("3d24ee34c6f31e78cb646630edd0827371f3a8d80faad01dfec04bf108149f01")),
         ("plain_one", Fingerprint::hex("65f6222ebd84d6650db5921cc86d2968264f394ae70a9ee504e311c8fdc4ec7b")),
     ] },
-    Compiled { kernel: "conv_lines", declaration: Fingerprint::hex("3399a1a824d97d585658d731ea5e29f71a8dc779937e7f3909c3abd4f0e062fe"), code: &[
+    Compiled { kernel: "conv_lines", declaration: Fingerprint::hex("9d99edc67a87b7c2901818e49fd4bb1f8a77ff878ca6140ba84577eb7ac815f5"), code: &[
         ("plain", Fingerprint::hex("20038e5d55dd35a6bda5e6df94f7fa78e90d5ff47d78c05c7076be760c0c1b0c")),
         ("plain_one", Fingerprint::hex("acd975ab83bcb1c07c8372d82ab62db81d92c37be9c8a1fc85a2e2a011c475c6")),
         ("plain_two", Fingerprint::hex("64beb1dac7568d7959d7673a6e1c02ad017add5c37435a0e885665eb84169a9d")),
     ] },
-    Compiled { kernel: "conv_spread", declaration: Fingerprint::hex("1c39e09da4fb20a50a5a74dda5b4411d289e5f01fa9f27ce2458459a12ba36c3"), code: &[
+    Compiled { kernel: "conv_spread", declaration: Fingerprint::hex("62174de2620ca1e5af9067fcb06589b0f51b9351c2bf11451e680c9d0ed9c743"), code: &[
         ("plain", Fingerprint::hex("795ca3b2b10bddfa93bdf3f28f8e305c4c677a1214b26e7df5475a271a1ccc7c")),
         ("plain_one", Fingerprint::hex("a339fb9bee32a59ebf80ccc312049432ae662ba316d1fe4d70895f7b0d346706")),
     ] },
-    Compiled { kernel: "conv_spread_tile", declaration: Fingerprint::hex("00ec5f9a2510325944ee5b6357dfcc70ff64f67afa87867b1351e42f192f2f18"), code: &[
+    Compiled { kernel: "conv_spread_tile", declaration: Fingerprint::hex("725be279d70cc72be88c6580bf4ac8890d7e8206d8dd42cdb7c34113d964189b"), code: &[
         ("bf16_t128", Fingerprint::hex("89fdc3fc369b459965d983fff7cdb2f4a3ca204a6267176d9aef13a77a009c53")),
         ("bf16_t128x256", Fingerprint::hex("acaad7898ec8f50b03cc369273db196d0aef5158e16ccecdce889954032c4f41")),
         ("bf16_t32", Fingerprint::hex("e05b5ccfdb25010d21263474cf60e784b50aa781d8c0263dff3a95768dc83d6d")),
@@ -93,7 +93,7 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("t64", Fingerprint::hex("fa84b6ea9145825b2aa2aadecfc60602fb6c55465e85d80a80cc1ce1b1f75c5d")),
         ("t64x128", Fingerprint::hex("107201ce08624aa99eb46e4f8106845e7a27d385fe559646b2c46014f9a1f02c")),
     ] },
-    Compiled { kernel: "conv_tile", declaration: Fingerprint::hex("2f37155208a8b649b108e9eb9b652cc4038be70f5f058318070613b4fdac967b"), code: &[
+    Compiled { kernel: "conv_tile", declaration: Fingerprint::hex("68aa0ee236dc4ff9576c1703b00bbceee9744573c0f3ecbce0a8cdcf8e2c0733"), code: &[
         ("bf16_t128", Fingerprint::hex("777e87a8b3c7f7c4efb8e084ce6fd5e791c81d60fe8ac7458dfa0a34522eef56")),
         ("bf16_t128x256", Fingerprint::hex("ebd899ad81de3d266100dd9b4312503558328e2cc2b7a54278761b6a77803f5d")),
         ("bf16_t32", Fingerprint::hex("5be9f1ec5e41246cdb266e34e3ab8778ac42628eb07e1d8c99373ce3dddfe542")),
@@ -109,77 +109,83 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("t64", Fingerprint::hex("9ba643c9d067191c5445cd92f7ba03c05326c9ab73a04e4a7cc462e7d8f16e62")),
         ("t64x128", Fingerprint::hex("5bb54900ef4a57de145a74a87eec44bb15e213529066818264ff8caa107064c0")),
     ] },
-    Compiled { kernel: "dequantize", declaration: Fingerprint::hex("486540c5606cb23e5ad57b0df30c8b59d55ecbc771765bc1d39bf9b2a227d1e8"), code: &[
+    Compiled { kernel: "dequantize", declaration: Fingerprint::hex("e77b46c7871a60bca65072605b8eccd03b0aabc544692e40b43c0dcb5a8e2c25"), code: &[
         ("plain", Fingerprint::hex("b01e5b04344f701eeb2932271bf4e12516a0025ecb5b9304ca5c2bd600b8f344")),
     ] },
-    Compiled { kernel: "dequantize_linear", declaration: Fingerprint::hex("1d0bf85b0fb46cae6929eb443efe34e81d76e8423b94bcf170332dd56d839a86"), code: &[
+    Compiled { kernel: "dequantize_linear", declaration: Fingerprint::hex("4e64a9282ef871b468f7bd97163cd108638cb70478637e79f225abf45df34630"), code: &[
         ("plain", Fingerprint::hex("36c153422ecff8fa37c37ab11baa74adbf4d3100343a5c5e64a0e68faf024ba0")),
     ] },
-    Compiled { kernel: "elementwise_flat", declaration: Fingerprint::hex("8172e65e58caaa68bbe1af77b7f5b5de1ecd5fc62f2a541b100d28548f6e7bd2"), code: &[
+    Compiled { kernel: "elementwise_flat", declaration: Fingerprint::hex("43ec77a9e9383e430e0390aebe910357871481812dfbb8e10cc4635c5b1dcfd1"), code: &[
         ("plain", Fingerprint::hex("dce036432b778c2a39b5d49f385df03b616dd7aeb51a670d4c887be14998f00f")),
         ("words64", Fingerprint::hex("a433df6e73937f29de70bcd42206b09538431c710dca5cb8573ef01f6d590287")),
     ] },
-    Compiled { kernel: "elementwise_runs", declaration: Fingerprint::hex("9d03ee029517860fae51b882af6b4270199aab87cc8c51d7681dd8d3d0a11456"), code: &[
+    Compiled { kernel: "elementwise_runs", declaration: Fingerprint::hex("a55edeeb5b8ed1852338d0120658cf1c9cd92c712259dcff3342a1e2f9cf9a40"), code: &[
         ("plain", Fingerprint::hex("b9d75c7dc856e973941543ea283847617b859f7302911bce11019a588bb773e5")),
     ] },
-    Compiled { kernel: "elementwise_runs4", declaration: Fingerprint::hex("7c12ec1ff210d291174a076e018c29bb854998a216be7fc27fc1fbc4f0d8c0ec"), code: &[
+    Compiled { kernel: "elementwise_runs4", declaration: Fingerprint::hex("d990d6146eb81e1981ac533c750a1d5e6738957f85c9f75182920315736640ca"), code: &[
         ("plain", Fingerprint::hex("5fbbe73c9e08f8ea4e562b02ed8598bb4fb8972f2350e93fda64b5f2817d8c32")),
         ("words64", Fingerprint::hex("aecc43d3c4a4e30c9ee91b2811678cf699783bf6b61ffe139b51a6e17eea4d77")),
     ] },
-    Compiled { kernel: "elementwise_spread", declaration: Fingerprint::hex("24e2c42330b28ee9c38ba3282d0ecac60aa23fd8e2f79591be0a648a35437221"), code: &[
+    Compiled { kernel: "elementwise_spread", declaration: Fingerprint::hex("ec4720c5bdb2615111b5fd8af15fd4bbc8cbd93c6a54060a092072fe5f48ce81"), code: &[
         ("plain", Fingerprint::hex("7418ca2ec1a1a16c8a23d1f41059eb9eff9384982244db4dae7cd4ee7f39bf6b")),
     ] },
-    Compiled { kernel: "elementwise_strided", declaration: Fingerprint::hex("874d96518f266d75749941a99cfbad7e7a9a06425e3693a1cfc42264aa8c60fe"), code: &[
+    Compiled { kernel: "elementwise_strided", declaration: Fingerprint::hex("525e6e2049e6708824e5e866a6330e1dc7b561533c3a4ca196f5e3f17d6df1f5"), code: &[
         ("plain", Fingerprint::hex("ed29be7bc6dd24a0a1183eb66edb7258a1088a5d77b2a7621f0de970a2e54936")),
     ] },
-    Compiled { kernel: "elementwise_strided4", declaration: Fingerprint::hex("39d084c3a11883951812d950bd0e0022efb825a7c00cb37c761d0d217298624d"), code: &[
+    Compiled { kernel: "elementwise_strided4", declaration: Fingerprint::hex("0d70532db15833c92beb68a51f1501f8944af2e1266e997c22fe388011edbb2f"), code: &[
         ("plain", Fingerprint::hex("79e697884655c21c7b8f84dacc01ab257cba2e765f9e68d45a426ef3fd504fe0")),
     ] },
-    Compiled { kernel: "elementwise_tiles", declaration: Fingerprint::hex("4b93a8f45a2f949bb5dba340aef16cce236066ce67d287fef939b8de49a02bc6"), code: &[
+    Compiled { kernel: "elementwise_tiles", declaration: Fingerprint::hex("012a4027e06aa402808b3e7502bd18d29f5e1717b6f06fcb2e0f25209fffa438"), code: &[
         ("plain", Fingerprint::hex("e0155ac17925c74e1f3305f4b9a4e90c68146302123ee0c2bc5d78de7bfbad54")),
     ] },
-    Compiled { kernel: "expert_rows", declaration: Fingerprint::hex("4757df7005ebf7151b47896202ef1c3c88071e51e7dfb1b839d5a72bb0b61687"), code: &[
-        ("plain", Fingerprint::hex("f3ca478047e2ce2897a3e1a9c9b4aa236a1efb62e7ac387199dc3d3cf3ade89b")),
+    Compiled { kernel: "expert_rows", declaration: Fingerprint::hex("4e35cdc958847bfc28e0671406f24c8745da6dba514d9c0efd734928dbe95be3"), code: &[
+        ("plain", Fingerprint::hex("336af1e8b637b82784e05d2a50667202076739beb04392d44dc8fc2301279cfd")),
     ] },
-    Compiled { kernel: "fft_chirp", declaration: Fingerprint::hex("cb71cf92b891628bc58f5e10bb56b73d8bec9f2b05167ccff32aff9c025e5e96"), code: &[
-        ("plain", Fingerprint::hex("bb4ec2b2ed3c09ca983898051834ee7aa2c8acfd5193e4819754a2ca101f868a")),
+    Compiled { kernel: "fft_chirp", declaration: Fingerprint::hex("2bec4933cfac4f719e9d712ad557df9e649a35fd4ca3ed2f418603ec150d812e"), code: &[
+        ("plain", Fingerprint::hex("6088eed133c607917f793933137b9332b8c00639429cf7471a7c058873819340")),
     ] },
-    Compiled { kernel: "fft_pass", declaration: Fingerprint::hex("6f2ad9902f4d2d236f5b203dac795e8afa7113ff632ce6622e01f96a59abd2f5"), code: &[
+    Compiled { kernel: "fft_pass", declaration: Fingerprint::hex("41e65eb1f7ccadb5354b7ed752de122f39d19fac930158007c046e035f08b4ea"), code: &[
         ("plain", Fingerprint::hex("3051916ea8766514e8fc9621713d64bc5e3026e82adaed36e8368fe46c0122f0")),
     ] },
-    Compiled { kernel: "fill", declaration: Fingerprint::hex("8ad0a0836be3fd8bc3f47d3c666a0eedb6a04d07496d59238d319d4eeb93c52e"), code: &[
-        ("plain", Fingerprint::hex("ff6d992d634bdf7c5be5dddbcb579eeb6b87bc6fa02efc8996746da7fc9fe75a")),
+    Compiled { kernel: "fill", declaration: Fingerprint::hex("307caa4cd79af638c93a51184602af616e0aafa2cf8022677e7e9c74e90780d3"), code: &[
+        ("plain", Fingerprint::hex("2cb1313831abe55f9181d57398363beaecba02d6aaac7b77ad1e9b17fda9db26")),
     ] },
-    Compiled { kernel: "frame_advance", declaration: Fingerprint::hex("a59edb1cf25fa3a739e6b030647d03b1d12f5d23e976dd140eb21bfba877b56e"), code: &[
-        ("plain", Fingerprint::hex("bbd3db794d134acf3de0edab032fba453d6c0570d11e207582134dd80011c735")),
+    Compiled { kernel: "found_count", declaration: Fingerprint::hex("8abcf603b02a367c0b576389d9a5de06b6fe948167ef62bf3517292b49e671eb"), code: &[
+        ("plain", Fingerprint::hex("848be285e07f5703936f48cf5a49a4e433c3942b0441232e17d5e92d72237af1")),
     ] },
-    Compiled { kernel: "frame_count", declaration: Fingerprint::hex("f43d43c97a17269316b98abfb9284b4452894e7b8fc784d775813807d4ffd1d9"), code: &[
-        ("plain", Fingerprint::hex("aa9ec5e7fa3b9d777c799c5d878ee851a5c4121f536cc8be0a0bb3208c71590f")),
+    Compiled { kernel: "frame_advance", declaration: Fingerprint::hex("d6b06c4a029a965daa29231d6e031ba33534ab82192778687cc4b33f6f1cb56b"), code: &[
+        ("plain", Fingerprint::hex("741203432c7620c804125c1a6a8e5f9e845644bb5be03845ab78ad75315ed443")),
     ] },
-    Compiled { kernel: "gather", declaration: Fingerprint::hex("f1b53c84c45d61b5e01b1b4ef4cd3a689dc46791c43015724896c465bd90fdcf"), code: &[
+    Compiled { kernel: "frame_count", declaration: Fingerprint::hex("a03af32ce76ecab2cc8471a62484278553c477c496b39f807c6de6909ea3b4e7"), code: &[
+        ("plain", Fingerprint::hex("e87046785aa08834f8ab395e94dd79c12cead439b9b2bd1fceea9c1a4a2439ff")),
+    ] },
+    Compiled { kernel: "frame_find", declaration: Fingerprint::hex("30118eeaea2f8cbb7cf1711b8d3d8d197ff37fd60f8b49cd6c94fd7a1ef93b70"), code: &[
+        ("plain", Fingerprint::hex("e3d01f7ccd2968c05525ad98b27643a113443faaf80e809d423b4994f61e6a8b")),
+    ] },
+    Compiled { kernel: "gather", declaration: Fingerprint::hex("c87d998c54e7864b9415d77f4dc44c061fd04263cb2e7bfa8b09f49dbe82568a"), code: &[
         ("plain", Fingerprint::hex("b72601670b71bb1c664e2f3fb8fcc5c0c02b11e243fe680605a58deeccac3f91")),
     ] },
-    Compiled { kernel: "gather_codes", declaration: Fingerprint::hex("17d4a2557e866ddf0a45150740a70dd496a955053402a3c064d8cc3963f75308"), code: &[
+    Compiled { kernel: "gather_codes", declaration: Fingerprint::hex("9bedf065e37b505618f83d00f9f95d69937d07ab4b15be4cf68b498070b93e90"), code: &[
         ("plain", Fingerprint::hex("3827eacb0f135d01636b60c0a85eaced894db3d024494c13c049d99bb8043a27")),
     ] },
-    Compiled { kernel: "gather_tuples", declaration: Fingerprint::hex("dbcff5794c30f166fd00536d5df1c6856ee9ecaedb72375d69ffce3241edcef2"), code: &[
-        ("plain", Fingerprint::hex("de37dd2735d24b1c6368822aac80d4091663fd210ee7f3ac736acb4f59f29cdf")),
+    Compiled { kernel: "gather_tuples", declaration: Fingerprint::hex("798ebd2d6234f3d819fae3f43792a1ad550f8d728784fa26c89b67bfa3cbac00"), code: &[
+        ("plain", Fingerprint::hex("60cd0ab1eaac2ba5cf02ea305b2138a67cb9986c301d58f560f5a836c6fd42fc")),
     ] },
-    Compiled { kernel: "gather_words", declaration: Fingerprint::hex("d6357c681f6ee04719eaed6b1686247b5319a638585565499f0773e18b3e6b7e"), code: &[
-        ("plain", Fingerprint::hex("f8eb3c39bc0dcd2cbd45e0c50a01c11d5016dc20906eb240df79af64030a67ca")),
+    Compiled { kernel: "gather_words", declaration: Fingerprint::hex("bdc259f5386689b569fd116e49b50c49abddd4477eefcec4cef0ad1b3c58d224"), code: &[
+        ("plain", Fingerprint::hex("ffacae8aac8e3baba08eb260566b3e8ca75f092a472973f2a2356d3b6a9035c4")),
     ] },
-    Compiled { kernel: "grouped_matmul", declaration: Fingerprint::hex("ec33fcd05e54a7006880b15fbfdb2fb7e7630a3d44264470e012eaa230716f4a"), code: &[
+    Compiled { kernel: "grouped_matmul", declaration: Fingerprint::hex("c42a1b9334596d661d5bb473e54712918bf78f7ba72ff14565c12184a703f897"), code: &[
         ("plain", Fingerprint::hex("b9be4f002aecbd76300e99625946e429546ef335926a7d6b6eb64caa41d970cc")),
     ] },
-    Compiled { kernel: "grouped_matmul_tile", declaration: Fingerprint::hex("6db7bb6100e35329e6b998bc727ae13f7ef1454e89d57cd5eaaa42346b1c0eee"), code: &[
+    Compiled { kernel: "grouped_matmul_tile", declaration: Fingerprint::hex("7e59d5309facb1032a6f7098cec45ca91521c5a0dc5eae1f122461934dabaf4a"), code: &[
         ("plain", Fingerprint::hex("62eb2f5f7bf1335aa40e1d15ad47905173a672f85c4a955669f9d9ef3ff2ff75")),
         ("t32x128", Fingerprint::hex("0961e0eaa34456a6ca63f3f0f48618a769aabb9865820ee53e9ee9c2e340f424")),
         ("t64", Fingerprint::hex("046fd0343949da30cc6742dc922c68d1f1c3df959728e919d58c67e258296b68")),
     ] },
-    Compiled { kernel: "kv_append", declaration: Fingerprint::hex("dd2e5df85d06a055b522ead2ef7028e33265e05d70457bc38b8571c652f0b7f3"), code: &[
+    Compiled { kernel: "kv_append", declaration: Fingerprint::hex("906612f3b8a3b18f4cb7a359ad5c8806ebb76f70f71247321b50a20bb91850c6"), code: &[
         ("plain", Fingerprint::hex("23091e3d086d47233ec523732d38e1b02bc9009f753bad1fd956d85a8eaecaa1")),
     ] },
-    Compiled { kernel: "layer_norm", declaration: Fingerprint::hex("d8a0f170fdf4ba5eea29e2cca84c66abefeea657d4b399650f3e380c789d64a3"), code: &[
+    Compiled { kernel: "layer_norm", declaration: Fingerprint::hex("acff564de02e565320808db351268997c57d3b8894eed41fbe292bc5feebee38"), code: &[
         ("fast1", Fingerprint::hex("351f74016fa166e6f215641197b1d7ffef1ae75fec6e76e723cacef6328fd523")),
         ("fast16", Fingerprint::hex("32f8b9f44fe58b12762a3963597aab8ef666a75e41546082e9bf0e9f060050a4")),
         ("fast2", Fingerprint::hex("94eaa5d4aa4441e9689ad0d04c5249fbefd25480003460cb6f9b6046832872b3")),
@@ -187,24 +193,24 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("fast8", Fingerprint::hex("4fc9d831a276333c13f30186fe39ae69aea7548b64c4e50cc4377176f0a2212d")),
         ("plain", Fingerprint::hex("12539d241c5d92cba33ef9a66735bf55943ce79de118ec157af5cc418f18896c")),
     ] },
-    Compiled { kernel: "linear_recurrence", declaration: Fingerprint::hex("cbce76f3f74196ff4b7b56e478c07e991fbcf4cabd1e9b4082981cfcbecf9082"), code: &[
-        ("plain", Fingerprint::hex("27b9b141a43c45355711ae187b6e5534c76471bc2715c4154cfbdec33b0d4bb3")),
-        ("plain_16", Fingerprint::hex("5d2dfde06a5bce2fe2a314732b6ba8dd235f36acaf61fdecbebc035fc51fd805")),
+    Compiled { kernel: "linear_recurrence", declaration: Fingerprint::hex("fa98fda4978989c38110e1f5f957e2abaf333007befbd33473f6255978ae5120"), code: &[
+        ("plain", Fingerprint::hex("921ac23d884935c8974249241625796f9778c9365f99a097ae0f905d8e78c9e1")),
+        ("plain_16", Fingerprint::hex("2f7b5b63918c40248dc67b820812b0351e89d38c1c4cea70e50d39d79ceb5c8b")),
     ] },
-    Compiled { kernel: "matmul_codes", declaration: Fingerprint::hex("f3e94fe9b47b5099284a9695f7b5ca65f408bcb4ed0f63feaa3c4aef72b0ba7c"), code: &[
+    Compiled { kernel: "matmul_codes", declaration: Fingerprint::hex("02d3debe71a32041d8043e5d44b9fc372b7f78f71e2c8b86f9befffe2df1bcac"), code: &[
         ("plain", Fingerprint::hex("bf0d45607f425d76634d2248316d2b66fe41ee2080413bc58b54b44d1f4bd64f")),
         ("t64", Fingerprint::hex("110e86666b900fd34f60f18d087ea2b203bd036a53f9375d01d1e6b2e57aa31a")),
     ] },
-    Compiled { kernel: "matmul_codes_dot", declaration: Fingerprint::hex("1174d1c8d997e79b8f0a7e3782c8fa50f9337215e45995b3a1d1630534f989e4"), code: &[
+    Compiled { kernel: "matmul_codes_dot", declaration: Fingerprint::hex("56e41c41a4c97eac687a3550c97508b7ba84cf90335b620d15849c7d6675df4d"), code: &[
         ("plain", Fingerprint::hex("65ec8f319f2de270f4459239f77a84a9cca38d87b3abbe27fce190a7cf995d49")),
         ("plain_m4", Fingerprint::hex("6f327cba3c73fd1c441a51418cca091f266bf70a66132401bc4c1e877b0f50b2")),
         ("plain_m8", Fingerprint::hex("0841bc9e1ce17f3890e83c6d32169c23259ee035ee3201dbb3d84ecc5fed671b")),
     ] },
-    Compiled { kernel: "matmul_codes_lanes", declaration: Fingerprint::hex("2009cc0d917c00e1d97685ab69d661840a4067c17f239d1a2bf26a1cc9f6afb2"), code: &[
+    Compiled { kernel: "matmul_codes_lanes", declaration: Fingerprint::hex("9c3556cdf07be904e3b39900e91cf0b0b704669357e8f1e763bd77c17f162eff"), code: &[
         ("plain_row", Fingerprint::hex("8a6383506bb95c2d26be98f497d733107abb271c74ab2f0140b9054364dfd5cd")),
         ("plain_small", Fingerprint::hex("24f8d4d749794f29f03f1088cafe3b7611aa76491ea7e776f907330f6f1afb19")),
     ] },
-    Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("66b0c8cdb784c910c027e7bd8d18097ca8e7ea942b0c9c87f3f2c833f846eaa1"), code: &[
+    Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("bafb71b850efa09287abbf07876f6c3ff59d12deb0a7d19ae6fd69922efc2cd1"), code: &[
         ("bf16_t128", Fingerprint::hex("4832c62ebadd03981952a3f5b68fc6ab3b498dd32ee85e61f028105d82eec9b7")),
         ("bf16_t128x256", Fingerprint::hex("da051db75a3cf44783dae4e71a8f18a9abf4d9d277e4965ab2959c5fd1ea1394")),
         ("bf16_t32", Fingerprint::hex("2b1916040fa3c67f868e8d40e85f9edc04694d55cd4dc0ae7a26a98037ca0e6f")),
@@ -223,12 +229,12 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("t64", Fingerprint::hex("3030f21b8137ef1d3d6712bc4cfa28a0885cd5b5cb8c92ef71fdda7774e107cd")),
         ("t64x128", Fingerprint::hex("4da27159790464436f6c95f83676016ca1d9b8a9beb1550fb01ea7fc185d7c4a")),
     ] },
-    Compiled { kernel: "matmul_f32_columns", declaration: Fingerprint::hex("b50992e1d5e56b0f7fb48b94ff098aa1728355b3f5012ad1c0ba8c5677e4685d"), code: &[
+    Compiled { kernel: "matmul_f32_columns", declaration: Fingerprint::hex("95054f78978bb8bdb921124ca63780850a8e3b84a866a6ff047cda91c2fb543b"), code: &[
         ("plain", Fingerprint::hex("41cb04c94d325c9a101e5262e036b70568234620684a1e8c3a86fc8c0a32ef79")),
         ("plain_m4", Fingerprint::hex("7392eff6e46b215312ffc2b37fd4ef56752bb4ecc9bcc0c6a18c41d23c5e20ac")),
         ("plain_m8", Fingerprint::hex("a1ad4be66fc728dde356b5576fee9cd6f4f5ef29c9009056e952adbdcbdd039b")),
     ] },
-    Compiled { kernel: "matmul_f32_dot", declaration: Fingerprint::hex("cb362504a68642849786175ae5fff605b4d8b5b973ecd4041f6d3eea13d6e52a"), code: &[
+    Compiled { kernel: "matmul_f32_dot", declaration: Fingerprint::hex("ee65c7536abef47f57db66d2f5b6c2b10c08a4bc02e76d7197047544076f4c31"), code: &[
         ("native", Fingerprint::hex("41d3b86b9d5f15b74aeaa066e1c9818ae12093f44cbe9bd31877ebb425477ad5")),
         ("native_m4", Fingerprint::hex("ec163163e47b8c052d0392686841fa4634b409164f61e7f90efeff106e497d1d")),
         ("native_m8", Fingerprint::hex("ef667c167abfafc8ea151b4294a65da8ee3004ba8d4c304fcadde0649b263aab")),
@@ -236,7 +242,7 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain_m4", Fingerprint::hex("e1a4863885c7a95b28b2529961e8087a6af4fe94ff6be0759973cb1655d199ed")),
         ("plain_m8", Fingerprint::hex("ffbab4733f43afadb3c1efb465ae60e6ccbe0e3d9c7f83b2be5541e6e8a48acf")),
     ] },
-    Compiled { kernel: "matmul_f32_lanes", declaration: Fingerprint::hex("4a010ba5d38453443b82e51f9227a8d7013529e2fa1677c1696f1c1d961246fd"), code: &[
+    Compiled { kernel: "matmul_f32_lanes", declaration: Fingerprint::hex("98f00b281862499c5b9ce25d5fd5c94b9afa6a930d3e9f2bc45e14cf4b4f7311"), code: &[
         ("plain", Fingerprint::hex("bd54dcee9b14d8d322d2ef05fc7a1f9f151abb782f3629bc79add5f34123888e")),
         ("plain_row", Fingerprint::hex("436f00818a83c13fe4edf4f5526836523b69b0560d7c1358655b883ae7d35e6a")),
         ("plain_small", Fingerprint::hex("1a9ec2cf5020326907e094f98910ee30058e91ca6471227e75fd98e1b11ea91b")),
@@ -244,43 +250,43 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("shuffle_row", Fingerprint::hex("c9b23e835c88dedf2aadcfcab1a0718049cceb8a4c1ee782f64fd982de096f71")),
         ("shuffle_small", Fingerprint::hex("e2f1465559a66667858df3d17f243a759d7b487fd8530cfd1fe37b409f12330c")),
     ] },
-    Compiled { kernel: "moe_router", declaration: Fingerprint::hex("ea532d681dad0f1994e6c76c07d4b57087d35bab8c71d27cf4d570ca7266517b"), code: &[
-        ("plain", Fingerprint::hex("f9ab80f1b6c8ca53452b495edf3800a777c7ca477c372812888a6dad9725f260")),
+    Compiled { kernel: "moe_router", declaration: Fingerprint::hex("e70a2837f2b5869e6622533dca1b349af6fdb7bd39fbc49d5ab79748b8f089ad"), code: &[
+        ("plain", Fingerprint::hex("3d049504ee1fd233baf90c71f19d00e95ca6648611ad0e4abf8eafe8491ac3dc")),
     ] },
-    Compiled { kernel: "pool", declaration: Fingerprint::hex("a802d51074e237c74d3ce5c82d2cc487e606f725b81a8d16345c58ef6eadc69d"), code: &[
-        ("plain", Fingerprint::hex("8776970ed8971ff5eb10836d3bb8733bf9a6141f3cfc043b87bbd2f1e09607f0")),
+    Compiled { kernel: "pool", declaration: Fingerprint::hex("a53acb0d0fc8d5db5914f5c27a47630ea26d44b9ca058d4d37fda495ee392a57"), code: &[
+        ("plain", Fingerprint::hex("e537e5190b637d373fb267f82ee0ac4f4bfa6a44c94abddea627594c2853d993")),
     ] },
-    Compiled { kernel: "pool_int", declaration: Fingerprint::hex("6be71f233a5e2bbd9c558be8973ccf1b0fe8a90f76648e6ed8dbb04523367d10"), code: &[
-        ("plain", Fingerprint::hex("d780387e4e89bb8845a4a387344f85d4716259826f0af6fe29213102d6f0c774")),
+    Compiled { kernel: "pool_int", declaration: Fingerprint::hex("eab1ed8d107d8c59514b18ae3b924e75dc559b084e191bc4f5bf31a8cb282c80"), code: &[
+        ("plain", Fingerprint::hex("a09f60935dedd255fcda4539e95a017f447bebb3898dcc1733a0a0756296e4a6")),
     ] },
-    Compiled { kernel: "random_numbers", declaration: Fingerprint::hex("734407832d152598e45d7040b3ebf3cd4f5fa971b1805cd42124af77ea5f71dd"), code: &[
-        ("plain", Fingerprint::hex("7076c2ff20a8259e491b7270e1a6a7859f1d8e8f0db97a0e9da376955c72e12c")),
+    Compiled { kernel: "random_numbers", declaration: Fingerprint::hex("3090ea26c7118e5350b448b6afec2cd7725233fff78e4e99b0887654922d0d67"), code: &[
+        ("plain", Fingerprint::hex("e68ce69293184b6781ba252fe00626ebd84478718b4c6738d91e0972ebbace6c")),
     ] },
-    Compiled { kernel: "recurrent_layer", declaration: Fingerprint::hex("b68419ffa3afd980ee3884979cca676ac00319d8585043eebe1f1293e50f46ac"), code: &[
-        ("kept_16", Fingerprint::hex("f4d7292db2ea577f29b18ea80c66a07ccab29f6f26b8a298816fb210c5bfb82d")),
-        ("kept_32", Fingerprint::hex("3e1ef2fd3586c60d6e57f5b74627ed26db16115a586b1ceb736def95b71e396f")),
-        ("kept_8", Fingerprint::hex("e45fcccc67b1814894291142f6e5236a3f327ad31be31069f6102a1b4e6f43dd")),
-        ("plain", Fingerprint::hex("982bd259f25c990a1f5b246788062bffb8495907a34a2d654e3cc4cca417b158")),
+    Compiled { kernel: "recurrent_layer", declaration: Fingerprint::hex("e068982afda45ba4cf31dc7e190f08df6438f807805be84dd4c511504ff371a5"), code: &[
+        ("kept_16", Fingerprint::hex("39a350ec1791f48d2635b540c5d2d8f1b23bae7a81143d1929d6a708753b4487")),
+        ("kept_32", Fingerprint::hex("005f4758db2a49c42084553173235f05d466f463b4a4ced7c39e936d5b3020a0")),
+        ("kept_8", Fingerprint::hex("7179c9658eae7b80c18c989869591b5de0d55cbd0ea5675a979c8f0182a5510b")),
+        ("plain", Fingerprint::hex("483bd3e41ef90abfd0c9a94290aed826422a5b757b1feed5a9fb0a44d30d7d3e")),
     ] },
-    Compiled { kernel: "reduce_columns", declaration: Fingerprint::hex("5b8605b9e475a8fe4896ddf4a7cd718d7ec60a5b9672e382f27488ca008de58e"), code: &[
-        ("plain", Fingerprint::hex("d66861f5dc71e6c5ddd31e748fabbe8557166f44b0bc284eaa38c5c4a4c9dc9b")),
+    Compiled { kernel: "reduce_columns", declaration: Fingerprint::hex("4485e1896323f598424210ed2b2711cbd1704e098f9932f88d643898d6db90d8"), code: &[
+        ("plain", Fingerprint::hex("ee9272bd7ab356b7f27011fa268381d6005dd737cd0cd0942e000867f8fab799")),
     ] },
-    Compiled { kernel: "reduce_int", declaration: Fingerprint::hex("b0326fb3c81956a1259fe1112b0cc4b53b03b6e231b1de0ff0171a2bf4e23072"), code: &[
+    Compiled { kernel: "reduce_int", declaration: Fingerprint::hex("248d6a9261c94f06556a298b7d9acde18d6cc2f3d883687fceba054aec712aa2"), code: &[
         ("plain", Fingerprint::hex("2f2c820f92a751eeeb9ce2b777116723f231c92d489d9ba605ce9be26b265fc9")),
     ] },
-    Compiled { kernel: "reduce_rows", declaration: Fingerprint::hex("ffadf87b98cde8d07f538823a5a4d6af7b08e8a02c84a96455623ad1c4d454d7"), code: &[
+    Compiled { kernel: "reduce_rows", declaration: Fingerprint::hex("68946aa807d83fdc120280a64bd0052c87511a86e4959ff9431d8779c4b7437f"), code: &[
         ("plain", Fingerprint::hex("4cf752a2418fb830e8a8a698c6e9b53a2c32cb0e20dc6f192bf286f191512a71")),
     ] },
-    Compiled { kernel: "reduce_strided", declaration: Fingerprint::hex("2fcd8321b221d0c9dd6209f110a5a1c00606bb45f462349647a9983eeb7a499a"), code: &[
+    Compiled { kernel: "reduce_strided", declaration: Fingerprint::hex("fd6bf1bcec64cabee7446c095804bcab247cbb6823f7c7bdf88754ecd0595448"), code: &[
         ("plain", Fingerprint::hex("d135e17981a84a2f5e79d8eb40454ddae92e158b305ca013d4da43935fa8af38")),
     ] },
-    Compiled { kernel: "resample_floats", declaration: Fingerprint::hex("d4cac98c9564aeb15138bcd0d198eb3357095794b9a9c6cefa2373e99c2f2dc5"), code: &[
-        ("plain", Fingerprint::hex("2ac8a2dd42b5ebec69c524f96957b630ffe3ae97ff6d59539a22cb6b6a38f824")),
+    Compiled { kernel: "resample_floats", declaration: Fingerprint::hex("5e9c507367e52284464c06a4c2b371f346e20bfdcdddf5da303786cd0214d454"), code: &[
+        ("plain", Fingerprint::hex("5b52b30dcdd54b3f48ca0f5221b0d13269f3421f25d0e4c2d3c635f3c694dc9a")),
     ] },
-    Compiled { kernel: "resample_words", declaration: Fingerprint::hex("1b9dff3b7da36fd6b95c86d7794f72ae7b2f26beaeea3bb1214d0f1197e08590"), code: &[
-        ("plain", Fingerprint::hex("2275393af44990d4756a70b27e4c8853119f6d08aa6cbe745f51f4e71d8f2cb4")),
+    Compiled { kernel: "resample_words", declaration: Fingerprint::hex("3c67d1ea5f069188b478f526ac6e4faeeb1c7bf7eb9cc218dd0d77ce14256a6c"), code: &[
+        ("plain", Fingerprint::hex("6c5d8a28390393d45dd0bc7737305b799dba37ce0cd0b09fba79048c33702bdb")),
     ] },
-    Compiled { kernel: "rms_norm", declaration: Fingerprint::hex("f46a0c1cfb4d5ddc2de7fabd181ef17b1b9d88da0b47d54746ea81139a5cd982"), code: &[
+    Compiled { kernel: "rms_norm", declaration: Fingerprint::hex("7bd6f874a78d98ed2264d0114c0c89de658e8a37e163c4576f192ed445fb3844"), code: &[
         ("fast1", Fingerprint::hex("8b0afd394127ab46835eaa3ebc847737dcf7b43e30538e715e311374358ed0a4")),
         ("fast16", Fingerprint::hex("e6ff4cbb144d78d3f701f2aff9c0e9b8376f78e195076b316c4574998a014ae7")),
         ("fast2", Fingerprint::hex("9c4714f11196f5936e441c970bc4fb5414e76809b10f780474ad0abda98b4ed7")),
@@ -288,73 +294,76 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("fast8", Fingerprint::hex("2c61c4c2e2cadcabad2a676cab6ff4910e4045e4354e33e7071cd4705773a5be")),
         ("plain", Fingerprint::hex("80918281d6230d4f34ce619e05a12cc39a6ffdfb9d62f2c7e7dd6d772721fb77")),
     ] },
-    Compiled { kernel: "rotary", declaration: Fingerprint::hex("2cb89bceccb1f589d983256c3edad7d3322a0e8b1b1b7cab7552e18fbc018f99"), code: &[
-        ("plain", Fingerprint::hex("e7e1b57ed847fc65417d04a563ed135cc473afcb8110e96326d5db6afb03e2c0")),
+    Compiled { kernel: "rotary", declaration: Fingerprint::hex("fe8edcb5ce822e7c80cd064d0e2dbd724254849398f65e88055adbc5d9163eac"), code: &[
+        ("plain", Fingerprint::hex("f0ef9f8ab8d44e5081c521dc4ce36ae7ce879be28a4864c6d0fe479c6e548608")),
     ] },
-    Compiled { kernel: "sample_sorted", declaration: Fingerprint::hex("77bc6063c4a7c2c9a1dcd881e8d59f0fa5f89d9854ec34cf66d4418f7cd564cc"), code: &[
-        ("plain", Fingerprint::hex("1dd7cb3fa29e6efa1a90036f09d75ebc4801f3efe57095a9a6440a608e5e046c")),
+    Compiled { kernel: "sample_sorted", declaration: Fingerprint::hex("5877983bc603bd018cde36282270d6a934d4541d7babb25fa225423894bbac98"), code: &[
+        ("plain", Fingerprint::hex("aa05c75d26b54d34447112d556174598b2ace22afd0dfdbcfa9b606a5738badb")),
     ] },
-    Compiled { kernel: "scan_floats", declaration: Fingerprint::hex("b89b17acd6a0d4cdd6763966e5c340f3c414b0594ab95cec0e28c85eb5a60da1"), code: &[
-        ("plain", Fingerprint::hex("e9328a73272224ea13bcbf54e2a31fb2d88fbc43761abdf1607f1a47bc032efa")),
+    Compiled { kernel: "scan_floats", declaration: Fingerprint::hex("83351ac26252d09476cf636de45d97471c75671c517b3708ec51107c498c5df7"), code: &[
+        ("plain", Fingerprint::hex("0e34a17913ff48e7bf039c389d856020cdfd0818426332ed3a62cbe7059e7841")),
     ] },
-    Compiled { kernel: "scan_words", declaration: Fingerprint::hex("7086460a9f0748d88e89f1d593d5353bd2cfbc5b5fb41ea2496d7def4795f152"), code: &[
-        ("plain", Fingerprint::hex("65161fe11175da35731aad3a175431244938f64c13e7d4cbba55340e4a2a119d")),
+    Compiled { kernel: "scan_words", declaration: Fingerprint::hex("146c27ceaf27e4aa35d99165ee86e34f6d2811895ed900f301f36b8872ac3830"), code: &[
+        ("plain", Fingerprint::hex("034a72f8ab87d17bbaedc080dc33ad0d42441832c79b51ffc2b21925cf2b3bac")),
     ] },
-    Compiled { kernel: "scatter_floats", declaration: Fingerprint::hex("5434f7982666a8918e33eb329d7e73f57b5df7968b2270ee12f3bdd43c7edfe6"), code: &[
-        ("plain", Fingerprint::hex("1ad03840f006884c6e5e72ab6cec15e30cb5b309e7af6b139e2e4a9f1a505027")),
+    Compiled { kernel: "scatter_floats", declaration: Fingerprint::hex("fd5597de5f69a56a3dc9e01aa76e0d7875096df2cf690aa9dde5a7a923f340b2"), code: &[
+        ("plain", Fingerprint::hex("d7f079bd53f8f5e316f38823cfb4691ccddf1cbfa58c50e5f21fa8254d4e6045")),
     ] },
-    Compiled { kernel: "scatter_listed_floats", declaration: Fingerprint::hex("bc9d3c4f5ef6562e8930845fec12b471ff6b5b267685cd8655801c61add432a8"), code: &[
-        ("plain", Fingerprint::hex("3803025dfde115bbc300631baf0a9ee1fa9fe69ddbc17107c800da5215609e47")),
+    Compiled { kernel: "scatter_listed_floats", declaration: Fingerprint::hex("09e3ebab6cad5f0b7dc77f6f978a24a3f4741bcd4b00b89fdd38413c87cb67a2"), code: &[
+        ("plain", Fingerprint::hex("ab63c0d40bfb1719fe1c8e178f108f4224b67a7f510229e94215be226279d1f8")),
     ] },
-    Compiled { kernel: "scatter_partial_floats", declaration: Fingerprint::hex("7d6f8a613b4ba792a8969362163ef9d80c818db5351301ac7d15972f41670e02"), code: &[
-        ("plain", Fingerprint::hex("3a47898aaa60e5a04ad8048590d5d2cb8bfa41624009be1913796cf8356561ab")),
+    Compiled { kernel: "scatter_partial_floats", declaration: Fingerprint::hex("bed223c2038a999d407bf19cc9ef70d6989372d765696853ddac091d89253a70"), code: &[
+        ("plain", Fingerprint::hex("e37c82e7d4004e4c0fc80e85056301ed35747431cc510ea13d39607f61ab703d")),
     ] },
-    Compiled { kernel: "scatter_partial_words", declaration: Fingerprint::hex("5f89b9fa1a241ec5439adbfb96b4bb684de5438e6a02ba2d256e56f40078ee96"), code: &[
-        ("plain", Fingerprint::hex("e947cbe3ff8a58132b0e2c08a423d258efcca9d805de8819ea96f02d19f1d925")),
+    Compiled { kernel: "scatter_partial_words", declaration: Fingerprint::hex("b94b565472767fe22f23b63da6b39ea32a7a6f82d0f9f8ca4496ffe3c6fc9fde"), code: &[
+        ("plain", Fingerprint::hex("7c8bb09d4bd36cf6658e5c25678601ca277e70ddb18be1fbe17f566a71058e2e")),
     ] },
-    Compiled { kernel: "scatter_places", declaration: Fingerprint::hex("79b08bd483e83cf15dde6ca507d0577f5b3434b384acbb7a5f4c63a08947f8ec"), code: &[
-        ("plain", Fingerprint::hex("ca2b7522b2901ffb88e222206e44e63be6294f9ab6e935baf303aa4df0f05df5")),
+    Compiled { kernel: "scatter_places", declaration: Fingerprint::hex("162f73d907f267cabec13db4ca5bf1008f546ddaaacb4ce37b3c1981cd27ec75"), code: &[
+        ("plain", Fingerprint::hex("6ec22b1a2f111288de6e5f1bb08932fadc72a22c9b04eaba2ebb7c690a993038")),
     ] },
-    Compiled { kernel: "scatter_sorted_floats", declaration: Fingerprint::hex("6a2b6b2a46d174ec2e4df8c7980bd5371e18acd48a8b4c768e05dade5f2f0fd0"), code: &[
-        ("plain", Fingerprint::hex("6fc0078ac7978ef5d6c9c4298bb0e41827ffbe93ef03b7fba74bc78eee8ae77e")),
+    Compiled { kernel: "scatter_sorted_floats", declaration: Fingerprint::hex("9d44b962fd8b743da939d71ac93a84b5a57b5fbe67ff10eb489ad2711464ff6d"), code: &[
+        ("plain", Fingerprint::hex("6c37b254e89f18c58b6cea2e8458255bc6a707b9910eac151039a48b224f0b98")),
     ] },
-    Compiled { kernel: "scatter_sorted_words", declaration: Fingerprint::hex("ce14567f590179aeb446bde5018c29256539d6b9b93dcfc2122fcd0ca022bcf7"), code: &[
-        ("plain", Fingerprint::hex("5711b12a60b1b120c941d30740822faf7ba00aa5a3b4a23e1723cd9623c23e6c")),
+    Compiled { kernel: "scatter_sorted_words", declaration: Fingerprint::hex("00f5116e53af6f9dab7f2904450796df93587f8d5ef4ae11770cc63c7580017d"), code: &[
+        ("plain", Fingerprint::hex("ed8c34024f9c95dbccc2d9d20c132b4bb5d4d5a94844d300b78ffd05f81ccc32")),
     ] },
-    Compiled { kernel: "scatter_words", declaration: Fingerprint::hex("18c14e7b2e3cc69326b94bcd8f527cde62fb07605e1a076cbcc312c198d309b5"), code: &[
-        ("plain", Fingerprint::hex("4c7f542a15c35b227bc8c031602f269d7c36300e1b1e226a99fdd01b38ffd53f")),
+    Compiled { kernel: "scatter_words", declaration: Fingerprint::hex("c407961f05bde9eb942f4be1aec623030fbd88e4e7b7633746c9724a98d49daf"), code: &[
+        ("plain", Fingerprint::hex("3011d257d2b31c74720ededc7d5b4233c6764e6d004dbb2bc977cc1b4b45555b")),
     ] },
-    Compiled { kernel: "softmax_columns", declaration: Fingerprint::hex("efbe862ef9f083179fff3014d55bd398b5423ab652bd669f5eafd62d450bb97d"), code: &[
-        ("plain", Fingerprint::hex("494b83fff321462ee386d8ebc61f1dba79239dd86eb00c8c1fcfc9742fd08485")),
+    Compiled { kernel: "search_sorted", declaration: Fingerprint::hex("97ff4a119daee0d60668a95fcb72803c03c76334b895670b1ae9e34dee62bcc0"), code: &[
+        ("plain", Fingerprint::hex("9da25252b42de67f558f193fae7ffb044dece6150575cefe73b1053b071d0be3")),
     ] },
-    Compiled { kernel: "softmax_rows", declaration: Fingerprint::hex("837e870e1af03422cd5f31370b7699f520b46d8c6c453a0a07f5aae99880c03c"), code: &[
-        ("fast1", Fingerprint::hex("817e0e2952be7151a8bb153e4a275e91d09bea4e14c867219c0659a838e2d283")),
+    Compiled { kernel: "softmax_columns", declaration: Fingerprint::hex("9786a1deb006fbf2e6970ec530c5dc1304e9f929938b2a9979a493375502dab7"), code: &[
+        ("plain", Fingerprint::hex("e1a050a015744028f9560e4f31354d9198a18a07c2c52a45a90328cac8fe33ed")),
+    ] },
+    Compiled { kernel: "softmax_rows", declaration: Fingerprint::hex("069b8512414a46e232dc73ce181f5d6bb25f990fd096ae10a035fae10b6578fe"), code: &[
+        ("fast1", Fingerprint::hex("fab8cd49ff88493a92efac4bbcdfda30646a5ea39861e494b51d32a510a344bb")),
         ("fast16", Fingerprint::hex("dc0b2c20fc4c73765b8de6f11266b1268736db0625c5ab66bb836afd840a7970")),
-        ("fast2", Fingerprint::hex("e4e1945a2cb806c7f9cc644bf1792a753ae7839dcd471e15dd670813031bee7b")),
-        ("fast4", Fingerprint::hex("86e7da4bba426f8336fe259987a3e59006f7f8b3fab89eb4544cf66cc47cccec")),
-        ("fast8", Fingerprint::hex("fe14e0eb3af10494dd218ddf75e4c8a09172087f0f4f88a28137866e367df2fe")),
-        ("plain", Fingerprint::hex("7a954b2c961dad8b99dff2977b2345c0424db63fdf31fc7e86fa7f42cd08dcfe")),
-        ("wide", Fingerprint::hex("2867b0e50de9aa045e2a9d6c3783ae5fdaea3fa1564d39fcebdd08ab65dbfc5b")),
-        ("wide4", Fingerprint::hex("3d4bd540a526a34ee79d69e220202f9d4808c10c2caef5d201869244f5994afa")),
-        ("wide8", Fingerprint::hex("e7fba2b679622b0431ea14317a49ae3813df6084da10f49e816bca564d2bbf9f")),
+        ("fast2", Fingerprint::hex("b095735c475945a8addaf36f42e5d05c13f2d4c5c88c99d58b8aa368a60123e2")),
+        ("fast4", Fingerprint::hex("39e50c462e49ed34157483d320c6b89e4f5f951cf82e8cac896c0b83192065e8")),
+        ("fast8", Fingerprint::hex("1b4d7024cbb3fb9f83174894770b8e61fa221916ebd2f5859bc403d54807b5cc")),
+        ("plain", Fingerprint::hex("22c804dc8e3d1343dc16c07de034b9b09b6663091f0d87d20a2f78c621054726")),
+        ("wide", Fingerprint::hex("b339ee997474c883effc61dfb04923408b88f1ebb8af1bef44d5636a56af8f26")),
+        ("wide4", Fingerprint::hex("1295cc5a7eed27555f5bde1c44cf07cfc771636750d8efa42e48b2565278085b")),
+        ("wide8", Fingerprint::hex("83af918535867271bc8455fb0948e329e2b933784959496b5b80a8d066d27720")),
     ] },
-    Compiled { kernel: "sort_merge", declaration: Fingerprint::hex("9857074d3e1bdcbdfd5abfbc083f6cd6e4c8f08c9bd49070bbae7b66cc22c40b"), code: &[
-        ("plain", Fingerprint::hex("54dc01c9af921c215dc45fe69e518603dc9eae958fb84c35c88f46e247aabde1")),
+    Compiled { kernel: "sort_merge", declaration: Fingerprint::hex("e75642489b779a2f49db5152fc44fed8a2c9c2fd44a0eda65938122fee636252"), code: &[
+        ("plain", Fingerprint::hex("740cef6e35081ffb9904bc9585ed2e242409e9c9eb68212b22d5aa814050fb76")),
     ] },
-    Compiled { kernel: "sort_runs", declaration: Fingerprint::hex("374f62e4f27cff0295441f1371715380a0ca0ca16df61baea56922f9b4227795"), code: &[
-        ("plain", Fingerprint::hex("cd99c766592c95b0267150b2823c204539f13cea3a7430d51dac71dcda3863b9")),
+    Compiled { kernel: "sort_runs", declaration: Fingerprint::hex("5d04b78c541acb78038e6db174c6f814f4ddfe26b634571227e8a4c68f0d7deb"), code: &[
+        ("plain", Fingerprint::hex("e0a181ac6f9e96cf7bb4f8991320db541a484a806392bf6981a8f1badc46fd02")),
     ] },
-    Compiled { kernel: "sort_select", declaration: Fingerprint::hex("13e586779d39c7ca2e66d9d06262234eb5f0624fc720f7244f7ba1f5ec94869e"), code: &[
-        ("fast", Fingerprint::hex("7c3a68c5f7b318361804d246f74431e3f8dcae870889c34648bfb606d9618a38")),
-        ("plain", Fingerprint::hex("4302e55ef7a89b2ff1d7dbd0a7f1a908eba8d70ce39cef4e12ef363d01a2b647")),
+    Compiled { kernel: "sort_select", declaration: Fingerprint::hex("753ea36614aa3152aaf432b1559f6533f650323f966bd42f3f7b20c1bd18a54d"), code: &[
+        ("fast", Fingerprint::hex("595c1b08484c4ea825fed0b1a6acc8d12ae8ce9076d039bb361e9130a07e0c52")),
+        ("plain", Fingerprint::hex("954668a96a3bf3ccbc4fb9d448546890fea81b6bacafd577b5fd57ded14e8367")),
     ] },
-    Compiled { kernel: "status_begin", declaration: Fingerprint::hex("64ebd305c8117193be06422590fbd86bc39ef3db8184465c00d611f48387b6fa"), code: &[
-        ("plain", Fingerprint::hex("9a0e595e1c728d01ebbd234661ef155ad692f8f7664aabb588f1d078214c4a0c")),
+    Compiled { kernel: "status_begin", declaration: Fingerprint::hex("13618690dbb1eab8cea442e4bd91ff05f9c5a80259cc813fce01f976b195d2b0"), code: &[
+        ("plain", Fingerprint::hex("e2c9e838b761884061392dc0892f8e8bb5b99b8ff98fc33e7a63dcfc52259c8a")),
     ] },
-    Compiled { kernel: "tensor_scatter", declaration: Fingerprint::hex("ec6f715e14c396fdd3d92af2e9361982f10931d8b49ce9998d91ea851a7013a4"), code: &[
-        ("plain", Fingerprint::hex("baddac6b9ec79b466ed182fea8e22cfdc3767ce97e2414972a55108c03c0070d")),
+    Compiled { kernel: "tensor_scatter", declaration: Fingerprint::hex("29e2dd4c2b868c7d4d4f2815ae8526020ac973c046d2a3016a612260630acf4c"), code: &[
+        ("plain", Fingerprint::hex("ab343334484abaac7c4e82dbb5bc16771f2c90f2dd0c09ad6c531d1f477e941d")),
     ] },
-    Compiled { kernel: "transpose", declaration: Fingerprint::hex("69d3db9edd68fd8a5ad63c37f682311002b36ca7aefb10c3829da2ba7e85b6fa"), code: &[
-        ("plain", Fingerprint::hex("9e87610824104da025a9abfa5fe62976d682d4f47be8c311108926a0aaf0085d")),
+    Compiled { kernel: "transpose", declaration: Fingerprint::hex("e2e8eb2f4571d00b5fa374445cd6a6e749ea66c14ba23c319efec594e603fc01"), code: &[
+        ("plain", Fingerprint::hex("366e03d8ff9e05da80fbc5ecf0fd2c90f883d978391221fc218d1299e82c94b7")),
     ] },
 ];

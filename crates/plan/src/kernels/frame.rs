@@ -5,7 +5,7 @@ use crate::kernel;
 use crate::kernel::KernelDecl;
 
 /// The declarations of this family.
-pub const DECLS: &[KernelDecl] = &[FrameAdvance::DECL, FrameCount::DECL];
+pub const DECLS: &[KernelDecl] = &[FrameAdvance::DECL, FrameCount::DECL, FrameFind::DECL];
 
 kernel! {
     /// Runs the `count` instructions of four words (op, dst, a, b) that lie in the frame from word `at` on, in order,
@@ -34,7 +34,21 @@ kernel! {
     variants { plain: zero { "COUNTS": "1" } }
 }
 
-// The numbers in `frame/advance.comp`.
+kernel! {
+    /// Fills a row of found words: runs the `count` instructions that lie in `words` from word `at` on, in order, as
+    /// `FindProgram::run` does. Operands with the highest bit are words of the row; count k is the word of `count_k`.
+    pub struct FrameFind = "frame_find" in "frame/find.comp";
+    grid "one group; its first thread works";
+    args { at: u32, count: u32 }
+    operands { words: read, row: readwrite, count_0: read, count_1: read, count_2: read, count_3: read }
+    slots 0;
+    holes {}
+    specs {}
+    trip_count |c| each(c.count, 1);
+    variants { plain: zero }
+}
+
+// The numbers in `frame/advance.comp` and `frame/find.comp`.
 const _: () = assert!(
     AdvanceKind::Const as u32 == 0
         && AdvanceKind::Copy as u32 == 1

@@ -7,6 +7,7 @@ pub mod attention;
 pub mod choice;
 pub mod convolution;
 pub mod copy;
+pub mod count;
 pub mod elementwise;
 pub mod experts;
 pub(crate) mod fingerprints;
@@ -35,7 +36,7 @@ macro_rules! families {
 }
 
 families! {
-    attention choice convolution copy elementwise experts frame gather kv matmul norm pool random recurrence
+    attention choice convolution copy count elementwise experts frame gather kv matmul norm pool random recurrence
     reduce resample rotary scan scatter softmax sort transform
 }
 

@@ -1,10 +1,10 @@
-//! Sorts: places of an axis in the order of the elements there.
+//! Sorts: places of an axis in the order of the elements there; and what is looked for among elements in order.
 
 use crate::kernel;
 use crate::kernel::KernelDecl;
 
 /// The declarations of this family.
-pub const DECLS: &[KernelDecl] = &[SortRuns::DECL, SortSelect::DECL, SortMerge::DECL];
+pub const DECLS: &[KernelDecl] = &[SortRuns::DECL, SortSelect::DECL, SortMerge::DECL, SearchSorted::DECL];
 
 /// Places that one group puts in order, or writes of a merge.
 pub const TILE: u64 = 1024;
@@ -61,5 +61,20 @@ kernel! {
     holes {}
     specs { kind = 0: 0, down = 1: 0, wide = 2: 0 }
     trip_count |_| after(each(5, 1), each(12, 1).saturating_mul(4));
+    variants { plain: zero }
+}
+
+kernel! {
+    /// y\[i\], i < n: how many of sorted\[0..m\] are less than values\[i\], or with `right` 1 not above it. They are
+    /// in ascending order; where they are not, it is some number of 0..=m. Both are dense, of one dtype, whose `kind`
+    /// is as in `sort_runs`; `wide` 1: y is I64, else I32.
+    pub struct SearchSorted = "search_sorted" in "sort/search.comp";
+    grid "ceil(n / 256) groups of 256 threads, folded";
+    args { m: u32, n: u32 }
+    operands { sorted: read, values: read, y: write }
+    slots 0;
+    holes {}
+    specs { kind = 0: 0, right = 1: 0, wide = 2: 0 }
+    trip_count |_| each(32, 1);
     variants { plain: zero }
 }

@@ -18,7 +18,7 @@ pub const fn pitch(radix: u64, at_once: u64, beside: bool) -> u64 {
     if beside && at_once > 1 { radix | 1 } else { radix }
 }
 
-/// Whether a group holds so many lines, and behind them the roots of the largest of these primes (0: none).
+/// Whether a group holds so many lines, and after them the roots of the largest of these primes (0: none).
 pub const fn holds(radix: u64, at_once: u64, beside: bool, prime: u64) -> bool {
     let lines = at_once.saturating_mul(pitch(radix, at_once, beside));
     if prime == 0 { lines <= TILE } else { lines.saturating_add(15) / 16 * 16 + prime <= TILE }
@@ -33,8 +33,9 @@ kernel! {
     /// s < radix, j < length / radix, a = j / done, k = j % done; what is at `kept` or beyond is not written.
     ///
     /// x is dense [lines / (length / radix * inner), given, inner, 1 + `complex`], 0 past `given`; y as dense
-    /// [.., kept, inner, 1 + `pairs`]; by [length, 2], without `weighted` bind `x` again, then it is 1. `inverse` 1:
-    /// the exponent is positive. `mirrored` 1: x[length - t] is the conjugate of x[t], x[0] and x[length / 2] are real.
+    /// [.., kept, inner, 1 + `pairs`]; by has as many values as x, of two parts; without `weighted` bind `x` again,
+    /// then it is 1. `inverse` 1: the exponent is positive. `mirrored` 1: x[length - t] is the conjugate of x[t],
+    /// x[0] and x[length / 2] are real.
     /// A group takes `at_once` lines, of 4096 values at most (see [`holds`]). `radices`: the factors of `radix` in the
     /// order they are taken, 4 bits each, the first in the lowest; 1 is the next of `primes`, 8 bits each. `across`:
     /// which threads load, `back` which store what; no more. The constants `fixed_..` are 0 or the arguments of these

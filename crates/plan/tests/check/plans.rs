@@ -9,7 +9,8 @@ use pumice_types::{DType, DimExpr, ScalarId, Symbol};
 /// again.
 pub fn everything() -> Plan {
     let mut k = Sketch::new();
-    let symbol = k.plan.symbols.push(Symbol { name: "n".into(), min: 1, max: 4, multiple_of: 1 });
+    let symbol =
+        k.plan.symbols.push(Symbol { name: "n".into(), min: 1, max: 4, multiple_of: 1, found: false });
     let shape = [DimExpr::symbol(symbol) * n(4)];
     let whole = [n(16)];
     k.plan.scalars.push(ScalarSlot {
@@ -174,7 +175,7 @@ pub fn chain(steps: usize) -> Plan {
 pub fn chain_of(steps: usize, max: u64) -> Plan {
     use VersionOrigin as O;
     let mut k = Sketch::new();
-    let symbol = k.plan.symbols.push(Symbol { name: "n".into(), min: 1, max, multiple_of: 1 });
+    let symbol = k.plan.symbols.push(Symbol { name: "n".into(), min: 1, max, multiple_of: 1, found: false });
     let shape = [DimExpr::symbol(symbol) * n(4)];
     let (x, y) = (k.alloc(RegionKind::IoIn, &shape), k.alloc(RegionKind::IoOut, &shape));
     let slot =

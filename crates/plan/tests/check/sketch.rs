@@ -7,7 +7,7 @@ use pumice_plan::kernels::frame::FrameAdvance;
 use pumice_plan::kernels::gather::GatherWords;
 use pumice_plan::*;
 use pumice_types::scalar::{RegType, ScalarBuilder};
-use pumice_types::{Bytes, DType, DimExpr, Target};
+use pumice_types::{Bytes, DType, DimExpr, Target, When};
 
 /// A program under construction; `None` as level border.
 pub struct Sketch {
@@ -161,7 +161,15 @@ pub fn step(kind: StepKind, uses: Vec<Use>, reads: u16, writes: u16, origin: &st
         outputs: (reads..reads + writes).collect(),
         status: None,
     };
-    Step { kind, uses, origin: origin.into(), reason: String::new(), meaning, cost: Cost::default() }
+    Step {
+        kind,
+        uses,
+        origin: origin.into(),
+        reason: String::new(),
+        meaning,
+        cost: Cost::default(),
+        when: When::ALWAYS,
+    }
 }
 
 /// out = sum of ins, element by element, one element for all where there is but one; `words` are frame and grid word,
@@ -220,7 +228,15 @@ pub fn gather(program: &mut Program, table: &At, index: &At, out: &At, status: &
 fn silent(program: &mut Program, kind: StepKind, at: &At, origin: &str) {
     let (uses, meaning) = (vec![used(at, Access::ShaderWrite)], Meaning::none());
     let reason = String::new();
-    program.steps.push(Step { kind, uses, origin: origin.into(), reason, meaning, cost: Cost::default() });
+    program.steps.push(Step {
+        kind,
+        uses,
+        origin: origin.into(),
+        reason,
+        meaning,
+        cost: Cost::default(),
+        when: When::ALWAYS,
+    });
 }
 
 /// The replay begins in the status block.

@@ -27,6 +27,7 @@ fn program(levels: &[&[DimExpr]]) -> Program {
                 reason: String::new(),
                 meaning: Meaning::none(),
                 cost: Cost { bytes: bytes.clone(), ..Cost::default() },
+                when: pumice_types::When::ALWAYS,
             });
         }
         let steps = first..program.steps.len() as u32;
@@ -115,7 +116,7 @@ fn steps_that_are_not_wanted_are_in_no_list() {
 #[test]
 fn a_prediction_follows_the_binding() {
     let mut symbols = SymbolTable::default();
-    let n = symbols.push(Symbol { name: "n".into(), min: 1, max: 100, multiple_of: 1 });
+    let n = symbols.push(Symbol { name: "n".into(), min: 1, max: 100, multiple_of: 1, found: false });
     let at = DimExpr::scalar(ScalarId(0)).min_with(&bytes(50));
     let mut program = program(&[&[DimExpr::symbol(n), bytes(5)], &[at]]);
     program.steps[1].cost = Cost { flops: bytes(30), precision: Precision::F16, ..Cost::default() };

@@ -3,7 +3,7 @@
 use super::*;
 use crate::lists::{CutBy, cut};
 use pumice_plan::{Cost, Level, Meaning, Program, Step, StepKind};
-use pumice_types::{DimExpr, ScalarId, SymbolTable};
+use pumice_types::{DimExpr, ScalarId, SymbolTable, When};
 use std::time::Duration;
 
 /// Lists of one step each that move so many bytes, on a device that moves a byte in a microsecond.
@@ -16,7 +16,15 @@ fn planner(bound_us: u64, steps: &[DimExpr]) -> SubmissionPlanner {
         let cost = Cost { bytes: bytes.clone(), ..Cost::default() };
         let (kind, meaning) = (StepKind::Copy, Meaning::none());
         let (origin, reason) = ("step".into(), String::new());
-        program.steps.push(Step { kind, uses: Vec::new(), origin, reason, meaning, cost });
+        program.steps.push(Step {
+            kind,
+            uses: Vec::new(),
+            origin,
+            reason,
+            meaning,
+            cost,
+            when: When::ALWAYS,
+        });
         program.levels.push(Level { steps: i..i + 1, barrier: None, reason: None });
     }
     // Cut as under no bound, whatever the bound of submissions: one list a level.

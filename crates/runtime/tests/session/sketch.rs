@@ -58,7 +58,7 @@ impl Sketch {
     }
 
     pub fn symbol(&mut self, name: &str, min: u64, max: u64, multiple_of: u64) -> SymbolId {
-        self.plan.symbols.push(Symbol { name: name.into(), min, max, multiple_of })
+        self.plan.symbols.push(Symbol { name: name.into(), min, max, multiple_of, found: false })
     }
 
     pub fn scalar(&mut self, name: &str, dtype: DType, range: (f64, f64), advance: Option<i64>) -> ScalarId {
@@ -246,6 +246,7 @@ impl Sketch {
             reason: String::new(),
             meaning,
             cost: Cost::default(),
+            when: pumice_types::When::ALWAYS,
         });
     }
 

@@ -190,8 +190,8 @@ mod tests {
 
     fn two() -> (SymbolTable, DimExpr, DimExpr) {
         let mut t = SymbolTable::default();
-        let a = t.push(Symbol { name: "a".into(), min: 1, max: 64, multiple_of: 1 });
-        let b = t.push(Symbol { name: "b".into(), min: 0, max: 256, multiple_of: 8 });
+        let a = t.push(Symbol { name: "a".into(), min: 1, max: 64, multiple_of: 1, found: false });
+        let b = t.push(Symbol { name: "b".into(), min: 0, max: 256, multiple_of: 8, found: false });
         (t, a.into(), b.into())
     }
 

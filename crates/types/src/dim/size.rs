@@ -68,7 +68,7 @@ mod tests {
 
     fn symbols() -> (SymbolTable, DimExpr) {
         let mut table = SymbolTable::default();
-        let s = table.push(Symbol { name: "s".into(), min: 1, max: 64, multiple_of: 1 });
+        let s = table.push(Symbol { name: "s".into(), min: 1, max: 64, multiple_of: 1, found: false });
         (table, s.into())
     }
 

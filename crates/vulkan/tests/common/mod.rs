@@ -50,6 +50,7 @@ fn step(kind: StepKind, uses: Vec<Use>, origin: &str) -> Step {
         reason: String::new(),
         meaning: Meaning::none(),
         cost: Cost::default(),
+        when: pumice_types::When::ALWAYS,
     }
 }
 

@@ -15,7 +15,7 @@ impl Garden<'_> {
         let small = |i: &Item| i.exact && i.size <= 100.0;
         let x = self.find(|_, i| small(i))?;
         let from = self.ty(x.value).dtype();
-        let value = match self.below(8) {
+        let value = match self.below(7) {
             0 => g.cast(x.value, DType::F16),
             1 => g.cast(x.value, DType::BF16),
             2 => g.cast(x.value, self.pick(&[DType::I32, DType::I64, DType::I16, DType::F32])),
@@ -25,18 +25,16 @@ impl Garden<'_> {
                 g.cast_like(x.value, like.value)
             }
             5 if from == DType::F32 => g.bit_cast(g.bit_cast(x.value, DType::U32), DType::F32),
-            6 if from == DType::F32 => {
-                let halves = g.mul(x.value, g.constant_scalar(DType::F32, 0.5));
-                return Some(self.rounded(halves, x.size));
-            }
-            7 if from.is_float() => g.cast(x.value, DType::F32),
             _ => g.cast(x.value, DType::F32),
         };
         Some(self.exact(value, x.size))
     }
 
-    fn rounded(&mut self, halves: pumice_ir::Value, size: f64) -> Item {
+    /// Halves of exact values as whole numbers: one function rounds where another may not.
+    pub(super) fn rounded(&mut self) -> Option<Item> {
         let g = self.g;
+        let x = self.find(|s, i| i.exact && i.size <= 100.0 && s.ty(i.value).dtype() == DType::F32)?;
+        let halves = g.mul(x.value, g.constant_scalar(DType::F32, 0.5));
         let value = match self.below(5) {
             0 => g.floor(halves),
             1 => g.ceil(halves),
@@ -44,7 +42,7 @@ impl Garden<'_> {
             3 => g.round(halves),
             _ => g.sign(halves),
         };
-        self.exact(value, size)
+        Some(self.exact(value, x.size))
     }
 
     /// The op of a user that samples have.

@@ -48,13 +48,13 @@ impl Histogram {
         self.inner.unwrap_or_default()
     }
 
-    /// Ops that occur nowhere.
-    pub fn absent(&self) -> Vec<&'static str> {
+    /// Ops that occur less often than this.
+    pub fn rarer_than(&self, least: u64) -> Vec<&'static str> {
         let only_made_by_passes = ["fused"];
         pumice_ir::Op::NAMES
             .iter()
             .copied()
-            .filter(|op| !self.ops.contains_key(op) && !only_made_by_passes.contains(op))
+            .filter(|op| self.count(op) < least && !only_made_by_passes.contains(op))
             .collect()
     }
 }

@@ -9,8 +9,11 @@
 //! [`super::trial`]): sums of exact values have few bits, so that perturbation leaves them alone.
 
 mod attention;
+mod branches;
 mod chance;
+mod collected;
 mod data;
+mod found;
 mod histogram;
 mod movement;
 mod numbers;
@@ -57,6 +60,12 @@ pub(super) struct Garden<'g> {
     stateful: bool,
     /// Extents of tens.
     large: bool,
+    /// Whether an extent is found while the program runs.
+    finds: bool,
+    /// Branches in branches.
+    depth: u32,
+    /// Whether nodes are of a loop: the host takes no part in it.
+    looping: bool,
     /// Rank-0 i32 between 0 and 6; advances by 1 in programs with states.
     pub position: Value,
 }
@@ -102,6 +111,9 @@ fn grow(seed: u64, steps: usize) -> Sample {
             symbolic,
             stateful,
             large: seed % 8 == 3,
+            finds: false,
+            depth: 0,
+            looping: false,
             position,
         };
         garden.leaves();
@@ -269,7 +281,7 @@ impl Garden<'_> {
 
     /// One more node, or a few that belong together.
     fn node(&mut self) {
-        let family = self.below(26);
+        let family = self.below(29);
         let made = match family {
             0..=2 => self.unary(),
             3..=5 => self.binary(),
@@ -286,6 +298,7 @@ impl Garden<'_> {
             17 | 18 if self.below(4) == 0 => self.rounded_product(),
             17 | 18 => self.product(),
             19 => self.attention(),
+            20 | 22 if self.looping => self.unary(),
             20 if self.below(3) == 0 => self.woven(),
             20 => self.composite(),
             21 => self.counted(),
@@ -293,6 +306,11 @@ impl Garden<'_> {
             22 => self.transformed(),
             23 => self.ordered(),
             24 => self.chance(),
+            25 => self.windowed(),
+            26 => self.rounded(),
+            27 if self.below(3) == 0 => self.looped(),
+            27 if self.below(2) == 0 => self.collected(),
+            27 => self.branched(),
             _ if self.below(2) == 0 => self.windowed(),
             _ => self.residual(),
         };
@@ -328,17 +346,19 @@ impl Garden<'_> {
             let i = self.below(self.pool.len());
             self.g.output(&format!("y{k}"), self.pool[i].value);
         }
-        if self.below(4) == 0 {
+        // A program that finds extents does not stop.
+        if self.below(4) == 0 && !self.finds {
             self.stop();
         }
     }
 
-    /// Replays stop where the largest element of a value is positive.
+    /// Replays stop where the largest element of a value is above a number that no exact value is: about 0 there are
+    /// often many, which are 0 and rounded.
     fn stop(&mut self) {
         let x = self.real();
         let axes: Vec<i64> = (0..self.ty(x.value).rank() as i64).collect();
         let most = self.g.reduce_max(x.value, &axes, false);
-        self.g.output("enough", self.g.greater(most, self.g.constant_scalar(DType::F32, 0.0)));
+        self.g.output("enough", self.g.greater(most, self.g.constant_scalar(DType::F32, 0.037)));
         self.g.stop("enough");
     }
 }

@@ -9,13 +9,16 @@ use pumice_ir::ops::kv_append::AppendMode;
 use pumice_ir::ops::scan_runs::ScanRuns;
 use pumice_ir::ops::scatter::ScatterReduction;
 use pumice_ir::ops::scatter_places::ScatterPlaces;
+use pumice_ir::ops::search_sorted::SearchSorted;
 use pumice_ir::ops::tensor_scatter::TensorScatter;
+use pumice_ir::{Fill, Value, tensor};
 use pumice_types::{DType, Tensor};
 
 impl Garden<'_> {
     pub(super) fn ordered(&mut self) -> Option<Item> {
-        match self.below(5) {
-            0 => self.sorted(),
+        match self.below(7) {
+            0 | 5 => self.sorted(),
+            6 => self.found(),
             1 => self.cumulated(),
             2 => self.scattered_rows(),
             3 => self.recurrent(),
@@ -37,7 +40,8 @@ impl Garden<'_> {
             };
             return Some(Item { value: values, ..x });
         }
-        let value = match self.below(4) {
+        let value = match self.below(6) {
+            5 => return Some(self.searched(x.value, largest)),
             0 => g.arg_sort(x.value, -1, largest),
             1 => g.arg_top_k(x.value, k, -1, largest),
             2 => g.top_k(x.value, k, -1, largest).0,
@@ -56,6 +60,39 @@ impl Garden<'_> {
             }
         };
         Some(self.exact(value, x.size.max(c as f64)))
+    }
+
+    /// Where elements would stand among a few numbers.
+    fn searched(&mut self, x: Value, right: bool) -> Item {
+        let (g, dtype) = (self.g, self.ty(x).dtype());
+        let sorted = if self.below(2) == 0 {
+            let name = self.name("sorted");
+            self.fill(&name, Fill::Range(-4, 5));
+            g.sort(g.param(&name, tensor(dtype, [7])), 0, false).0
+        } else {
+            g.cast(g.range(0u64, 3u64, 1, DType::I32), dtype)
+        };
+        self.exact(g.search_sorted(sorted, x, SearchSorted { right, ..SearchSorted::default() }), 7.0)
+    }
+
+    /// The sum of as many first rows as exact numbers are positive: an extent that the run finds.
+    pub(super) fn found_rows(&mut self) -> Option<Item> {
+        let g = self.g;
+        let counted = self.find(|s, i| i.exact && i.size <= 100.0 && s.ty(i.value).dtype() == DType::F32)?;
+        let rows = |s: &Self, i: &Item| {
+            let ty = s.ty(i.value);
+            ty.dtype() == DType::F32 && ty.rank() == 2 && ty.shape[0].as_extent().is_some_and(|n| n > 0)
+        };
+        let x = self.find(rows)?;
+        let most = self.ty(x.value).shape[0].as_extent()?;
+        let axes: Vec<i64> = (0..self.ty(counted.value).rank() as i64).collect();
+        let positive = g.greater(counted.value, g.constant_scalar(DType::F32, 0.0));
+        let count = g.reduce_sum(g.cast(positive, DType::I32), &axes, false);
+        let few = g.min(&[count, g.constant_scalar(DType::I32, most as f64)]);
+        self.finds = true;
+        let n = g.extent_of(few, 0..=most);
+        let sum = g.reduce_sum(g.narrow(x.value, 0, 0u64, n), &[0], false);
+        Some(self.about(sum, most as f64 * x.size))
     }
 
     fn cumulated(&mut self) -> Option<Item> {

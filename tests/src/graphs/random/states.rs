@@ -13,11 +13,13 @@ const CAPACITY: u64 = 64;
 impl Garden<'_> {
     /// One more state and what becomes of it.
     pub(super) fn state(&mut self) -> Option<Item> {
-        match self.below(6) {
+        match self.below(8) {
             0 | 1 => Some(self.rewritten()),
             2 => Some(self.grown()),
             3 | 4 => self.remembered(),
-            _ => Some(self.fed()),
+            5 => Some(self.fed()),
+            _ if self.depth > 0 => Some(self.grown()),
+            _ => Some(self.carried()),
         }
     }
 
@@ -50,6 +52,40 @@ impl Garden<'_> {
         let s = g.kv_append(s, g.round(row), self.position, 1, mode);
         let all = g.cast(g.state_read(s), DType::F32);
         self.about(g.reduce_mean(all, &[1], false), 2.0)
+    }
+
+    /// A state that turns of a loop write once or twice and read; some are read before and written again behind.
+    fn carried(&mut self) -> Item {
+        let x = self.real();
+        let (g, c, name) = (self.g, self.width(x.value), self.name("s"));
+        let (row, fixed) = (self.param(&[1, c]), self.param(&[8, c]));
+        let s = g.cache(&name, f32([8, c]), 0);
+        let before = g.state_read(s);
+        let (appends, rewrites, reads, again) = (self.below(3), self.below(3), self.below(2), self.below(2));
+        let results = self.turns(&[s, x.value], |garden, g, i, carried| {
+            let [mut s, x_now] = [carried[0], carried[1]];
+            let old = g.state_read(s);
+            let mean = g.reduce_mean(old, &[0], false);
+            let next = g.tanh(g.sub(garden.made_in_turn(x_now, x.size), mean));
+            let axes: Vec<i64> = (0..garden.ty(next).rank() as i64 - 1).collect();
+            let last = if axes.is_empty() { next } else { g.reduce_mean(next, &axes, false) };
+            let last = g.reshape(last, &[1, c as i64]);
+            match rewrites {
+                0 => s = g.state_write(s, fixed),
+                1 => s = g.state_write(s, g.tanh(g.add(old, fixed))),
+                _ => {}
+            }
+            if appends > 0 || rewrites > 1 {
+                s = g.kv_append(s, g.add(last, row), i, 0, AppendMode::Circular);
+            }
+            let shown = if reads == 0 { before } else { g.state_read(s) };
+            vec![s, g.add(next, g.reduce_mean(shown, &[0], false))]
+        });
+        let (mut s, y) = (results[0], results[1]);
+        if again == 0 {
+            s = g.state_write(s, g.tanh(g.state_read(s)));
+        }
+        self.about(g.add(y, g.reduce_sum(g.state_read(s), &[0], false)), x.size.max(8.0))
     }
 
     /// Attention over everything that came before: keys and values are appended, the length is position and rows.

@@ -5,6 +5,7 @@ pub mod conv;
 pub mod conv_transpose;
 pub mod max_pool;
 pub mod min_pool;
+pub mod non_max_suppression_parts;
 mod pool;
 pub mod prod_pool;
 pub mod resample;

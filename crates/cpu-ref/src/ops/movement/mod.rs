@@ -20,4 +20,5 @@ pub mod split;
 pub mod squeeze;
 pub mod tensor_scatter;
 pub mod transpose;
+pub mod unique_parts;
 pub mod unsqueeze;

@@ -14,3 +14,4 @@ pub mod reduce_min;
 pub mod reduce_prod;
 pub mod reduce_sum;
 pub mod scan_runs;
+pub mod search_sorted;

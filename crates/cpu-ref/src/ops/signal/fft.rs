@@ -13,8 +13,8 @@ use std::f64::consts::FRAC_PI_2;
 /// A complex number.
 pub(super) type Complex = (f64, f64);
 
-/// Primes of whose lengths a device makes passes; others are convolutions.
-const PRIMES: [usize; 6] = [2, 3, 5, 7, 11, 13];
+/// The largest prime of whose lengths a device makes passes; others are convolutions.
+const LARGEST_OF_PASSES: usize = 251;
 
 impl Eval for Fft {
     fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array> {
@@ -28,7 +28,7 @@ impl Eval for Fft {
 
     fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {
         let n = length(self, cx).max(1);
-        let left = PRIMES.iter().fold(n, |n, p| without(n, *p));
+        let left = (2..=LARGEST_OF_PASSES).fold(n, without);
         Tolerance::transform(n as u64, if left > 1 { 4.0 } else { 1.0 })
     }
 

@@ -6,7 +6,7 @@ use crate::infer::{Infer, Types};
 use crate::ops::OpDef;
 use crate::ops::steering_samples::{steering_list, steering_samples};
 use crate::sample::{Fill, Sample};
-use crate::shape::{f32, i32, sym, tensor};
+use crate::shape::{bool_, f32, i32, sym, tensor};
 use pumice_types::DType;
 
 crate::attr_enum! {
@@ -80,6 +80,7 @@ impl OpDef for KvAppend {
         };
         let (lin, circ) = (AppendMode::Linear, AppendMode::Circular);
         let mut samples = extreme_positions();
+        samples.extend(found_rows());
         samples.extend([
             case("first row", DType::F32, 1, &[0], lin),
             case("last row", DType::F32, 1, &[7], lin),
@@ -133,6 +134,29 @@ fn extreme_positions() -> Vec<Sample> {
         }
     }
     samples
+}
+
+/// As many rows as the run finds: none, some of nine, and more than fit.
+fn found_rows() -> Vec<Sample> {
+    let case = |what: &str, dtype: DType, inner: u64, (pos, kept): (i64, Fill), mode: AppendMode| {
+        let sample = Sample::graph(&format!("{what} rows that are found: {dtype}, {mode:?}"), |g| {
+            let s = g.state("s", tensor(dtype, [2, 11, inner]));
+            let (x, kept) = (g.input("x", f32([2, 9, inner])), g.input("kept", bool_([9])));
+            let rows = g.compress(x, kept, Some(1));
+            let pos = g.input("pos", i32::<u64>([]));
+            g.output("y", g.state_read(g.kv_append(s, rows, pos, 1, mode)));
+        });
+        sample.fill("pos", Fill::Ints(vec![pos])).fill("kept", kept).runs(2)
+    };
+    let some = || Fill::Ints(vec![1, 0, 0, 1, 1]);
+    let (lin, circ) = (AppendMode::Linear, AppendMode::Circular);
+    vec![
+        case("no", DType::F32, 4, (2, Fill::Constant(0.0)), lin),
+        case("some", DType::F32, 4, (5, some()), lin),
+        case("some", DType::BF16, 3, (8, some()), circ),
+        case("all", DType::F16, 4, (10, Fill::Constant(1.0)), circ),
+        case("too many", DType::F16, 4, (7, Fill::Constant(1.0)), lin).expect_status(),
+    ]
 }
 
 impl GraphBuilder {

@@ -12,6 +12,8 @@ pub mod lp_pool;
 pub mod max_pool;
 mod max_pool_indices;
 pub mod min_pool;
+pub mod non_max_suppression;
+pub mod non_max_suppression_parts;
 mod places;
 pub(crate) mod pool;
 pub(crate) mod pool_samples;

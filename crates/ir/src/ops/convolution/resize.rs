@@ -212,19 +212,31 @@ impl Composition {
     /// One axis or two, in ascending order.
     #[track_caller]
     fn resampled(&self, x: Value, rank: usize, maps: &[AxisMap], op: &Resize) -> Value {
-        let places: Vec<Place> = maps.iter().map(|map| self.place(map, op.coordinates)).collect();
-        let table = |(place, map): (&Place, &AxisMap)| match op.mode {
-            ResizeMode::Nearest => (self.cast(self.nearest(place, map, op.nearest), DType::I32), None),
-            ResizeMode::Linear | ResizeMode::Cubic => {
-                let (places, weights) = self.weighted(place, map, op);
-                (self.cast(places, DType::I32), Some(weights))
-            }
-        };
-        let mut tables: Vec<(Value, Option<Value>)> = places.iter().zip(maps).map(table).collect();
+        let mut places: Vec<Place> = Vec::with_capacity(maps.len());
+        for map in maps {
+            places.push(self.place(map, op.coordinates));
+        }
+        let mut tables: Vec<(Value, Option<Value>)> = Vec::with_capacity(maps.len());
+        for (place, map) in places.iter().zip(maps) {
+            tables.push(self.table(place, map, op));
+        }
         let Some(last) = tables.pop() else { return x };
         let axes: Vec<i64> = maps.iter().map(|map| map.axis as i64).collect();
-        let y = self.resample(x, &axes, op.mode.taps(), last, tables.pop());
-        places.iter().zip(maps).fold(y, |y, (place, map)| self.extrapolated(y, rank, (place, map), op))
+        let mut y = self.resample(x, &axes, op.mode.taps(), last, tables.pop());
+        for (place, map) in places.iter().zip(maps) {
+            y = self.extrapolated(y, rank, (place, map), op);
+        }
+        y
+    }
+
+    /// Places of one axis, with their weights unless an element is taken as it is.
+    #[track_caller]
+    fn table(&self, place: &Place, map: &AxisMap, op: &Resize) -> (Value, Option<Value>) {
+        if op.mode == ResizeMode::Nearest {
+            return (self.cast(self.nearest(place, map, op.nearest), DType::I32), None);
+        }
+        let (places, weights) = self.weighted(place, map, op);
+        (self.cast(places, DType::I32), Some(weights))
     }
 
     /// A value where a region of interest leaves the axis.

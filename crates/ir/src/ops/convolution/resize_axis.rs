@@ -117,9 +117,8 @@ impl AxisMap {
         };
         let most = (2 * i128::from(m.1) + 2) * i128::from(down) + (i128::from(n.1) + 1) * i128::from(up);
         if most >= 1 << 62 {
-            let what = "an axis whose places are beyond 62 bits".to_owned();
-            let extent = cx.show(std::slice::from_ref(&self.m));
-            return Err(OpError::ExtentUnsupported { what, extent });
+            let shown = cx.show(std::slice::from_ref(&self.m));
+            return Err(OpError::Invalid(format!("an axis of {shown} has places beyond 62 bits")));
         }
         Ok(())
     }

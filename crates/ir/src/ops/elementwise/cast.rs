@@ -4,12 +4,13 @@ use crate::Op;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
+use crate::ops::control::condition::is_unlike;
 use crate::ops::elementwise::samples::{unary_case, unary_samples};
 use crate::ops::{NodeCx, Simpler};
 use crate::ops::{OpDef, ScalarCx};
 use crate::sample::{Fill, Sample};
 use pumice_types::scalar::Reg;
-use pumice_types::{DType, Encoding};
+use pumice_types::{DType, DimExpr, Encoding};
 
 crate::op! {
     /// The values of x in another dtype (ONNX Cast); always converts. Float to integer truncates toward 0 and
@@ -96,6 +97,15 @@ impl OpDef for Cast {
 
     fn is_elementwise(&self) -> bool {
         true
+    }
+
+    fn truth_value(&self, operands: &[DimExpr]) -> Option<DimExpr> {
+        let [x] = operands else { return None };
+        match self.to {
+            DType::Bool => Some(is_unlike(x, &DimExpr::constant(0))),
+            DType::I32 | DType::I64 => Some(x.clone()),
+            _ => None,
+        }
     }
 
     /// cast(x, dtype of x) == x; cast(cast(x, wide), to) == cast(x, to) where wide holds every value of x's dtype and

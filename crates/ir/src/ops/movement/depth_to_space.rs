@@ -38,7 +38,7 @@ fn part(cx: &Infer<'_>, axis: usize, by: u64) -> Result<DimExpr, OpError> {
     let extent = &cx.ty(0)?.shape[axis];
     extent.exact_quotient(&DimExpr::from(by)).ok_or_else(|| {
         let shown = display_dim(extent, cx.symbols());
-        OpError::Invalid(format!("axis {axis} of `x`, {shown}, is no multiple of {by}"))
+        OpError::Invalid(format!("axis {axis} of `x`, {shown}, is not known to be a multiple of {by}; write a symbolic one as {by} times another"))
     })
 }
 

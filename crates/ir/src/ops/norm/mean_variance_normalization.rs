@@ -7,7 +7,7 @@ use crate::error::OpError;
 use crate::infer::{Infer, Types};
 use crate::ops::elementwise::FLOATS;
 use crate::ops::reduce::reduced_axes;
-use crate::ops::{Affine, Div, OpDef, ReduceMean, Sqrt, Square, Sub};
+use crate::ops::{Affine, Div, Max, Min, OpDef, ReduceMax, ReduceMean, ReduceMin, Sqrt, Square, Sub};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use crate::{Graph, NodeId, Patch};
@@ -19,7 +19,7 @@ const RAISED: f32 = 1e-9;
 crate::op! {
     /// y = (x − μ)/(σ + 10⁻⁹) with mean and deviation over axes (ONNX MeanVarianceNormalization): x\[…\] → x's type.
     /// Empty `axes` are all of them. Statistics are f32, the variance from differences to the mean. Equal values become
-    /// 0 where their mean is exact; NaN and infinities make all that share their statistics NaN.
+    /// 0: their mean is none but themselves. NaN and infinities make all that share their statistics NaN.
     pub struct MeanVarianceNormalization {
         /// Over which mean and deviation are taken.
         axes: Vec<i64> = vec![0, 2, 3],
@@ -63,6 +63,7 @@ impl OpDef for MeanVarianceNormalization {
         };
         samples.extend([
             of("equal values", Fill::Constant(0.5)),
+            equal_values(),
             of("NaN and infinities", not_finite(180)),
             of("far from 0", Fill::Uniform(9999.0, 10_001.0)),
         ]);
@@ -79,13 +80,20 @@ impl OpDef for MeanVarianceNormalization {
     }
 
     /// MeanVarianceNormalization(x) == Div(d, Affine(Sqrt(ReduceMean(Square(d))), 1, 10⁻⁹)), d == Sub(x,
-    /// ReduceMean(x)): in f32, with casts.
+    /// Min(Max(ReduceMean(x), ReduceMin(x)), ReduceMax(x)): in f32, with casts. A sum that was rounded may leave a mean
+    /// outside the values, and of equal ones that would be the deviation itself.
     fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
         let node = graph.node(id);
         let mut steps = Steps::new(graph, id);
         let x = steps.widened(node.input(0)?);
         let mean_of = ReduceMean { axes: self.axes.clone(), keepdims: true, noop_with_empty_axes: false };
         let mean = steps.add("mean", mean_of.clone(), &[x]);
+        let (axes, keepdims, noop_with_empty_axes) = (self.axes.clone(), true, false);
+        let least =
+            steps.add("least", ReduceMin { axes: axes.clone(), keepdims, noop_with_empty_axes }, &[x]);
+        let most = steps.add("most", ReduceMax { axes, keepdims, noop_with_empty_axes }, &[x]);
+        let mean = steps.add("at_least", Max {}, &[mean, least]);
+        let mean = steps.add("at_most", Min {}, &[mean, most]);
         let apart = steps.add("apart", Sub {}, &[x, mean]);
         let squares = steps.add("squares", Square {}, &[apart]);
         let variance = steps.add("variance", mean_of, &[squares]);
@@ -96,6 +104,19 @@ impl OpDef for MeanVarianceNormalization {
         patch.replace(node.output(), y);
         Some(patch)
     }
+}
+
+/// Groups of one number each, whose sums are no numbers of f32: exactly 0, which no tolerance hides.
+fn equal_values() -> Sample {
+    Sample::graph("equal values whose sums are rounded", |g| {
+        let c = g.input("c", tensor(DType::F32, [1, 60, 1]));
+        let x = g.add(c, g.input("zeros", tensor(DType::F32, [7, 60, 175])));
+        let y = g.mean_variance_normalization(x, MeanVarianceNormalization { axes: vec![0, 2] });
+        let zero = g.constant_scalar(DType::F32, 0.0);
+        g.output("zero", g.reduce_all(g.equal(y, zero), &[0, 1, 2], false));
+    })
+    .fill("c", Fill::Uniform(0.1, 3.0))
+    .fill("zeros", Fill::Constant(0.0))
 }
 
 fn case(d: DType, shape: &[u64], axes: &[i64]) -> Sample {

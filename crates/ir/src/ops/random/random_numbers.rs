@@ -3,7 +3,7 @@
 use super::source::{RandomSource, expect_source};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
+use crate::ops::{Op, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::{DType, DimExpr};
@@ -83,6 +83,10 @@ impl OpDef for RandomNumbers {
 
     fn stream(&self) -> Option<u64> {
         Some(self.stream)
+    }
+
+    fn with_stream(&self, stream: u64) -> Option<Op> {
+        Some(RandomNumbers { stream, ..self.clone() }.into())
     }
 }
 

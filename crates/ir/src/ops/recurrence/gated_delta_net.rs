@@ -177,11 +177,17 @@ impl Sequence {
         self.end(results)
     }
 
-    /// x / √(Σx² + eps) over the last axis, of f32: the norm by mean squares with ε/n, times 1/√n. It is one step.
+    /// x / √(Σx² + eps) over the last axis, of f32: the norm by mean squares with ε/n, times 1/√n. It is one step. An
+    /// ε/n that some devices take for 0 is added to the sum itself.
     #[track_caller]
     fn l2_normed(&self, x: Value, eps: f32) -> Value {
         let Some(keys) = self.type_of(x).and_then(|ty| ty.shape.last()?.as_extent()) else { return x };
         let n = keys.max(1) as f64;
+        if eps > 0.0 && f64::from(eps) / n < f64::from(f32::MIN_POSITIVE) {
+            let sum = self.reduce_sum(self.square(x), &[-1], true);
+            let length = self.sqrt(self.add(sum, self.constant_scalar(DType::F32, eps.into())));
+            return self.div(x, length);
+        }
         let gamma = self.fill(self.constant_scalar(DType::F32, 1.0 / n.sqrt()), vec![keys.into()]);
         self.rms_norm(x, gamma, (f64::from(eps) / n) as f32)
     }

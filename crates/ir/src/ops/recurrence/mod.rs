@@ -3,6 +3,7 @@
 pub mod gated_delta_net;
 pub mod linear_recurrence;
 mod linear_recurrence_samples;
+mod looped;
 pub mod mamba2;
 pub mod networks;
 mod parts;

@@ -187,8 +187,10 @@ impl Composition {
         (dtype, hidden): (DType, u64),
     ) -> [Value; 3] {
         let parts = Parts::new(&self, operands, network, (dtype, hidden));
-        let directions = 0..network.base.direction.count();
-        let all: Vec<[Value; 3]> = directions.map(|d| self.one_direction(network, &parts, d)).collect();
+        let mut all: Vec<[Value; 3]> = Vec::new();
+        for direction in 0..network.base.direction.count() {
+            all.push(self.one_direction(network, &parts, direction));
+        }
         let narrowed = |v: Value| if dtype == DType::F32 { v } else { self.cast(v, dtype) };
         let [h, c] = [1, 2].map(|i| narrowed(parts.turned(&self, self.side_by_side(&all, i, 0))));
         let y = self.side_by_side(&all, 0, 1);

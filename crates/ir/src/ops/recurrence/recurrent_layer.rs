@@ -160,6 +160,9 @@ impl OpDef for RecurrentLayer {
         if let Some(steps) = super::unrolled::expand(self, graph, id) {
             return Some(steps);
         }
+        if let Some(turns) = super::looped::expand(self, graph, id) {
+            return Some(turns);
+        }
         let node = graph.node(id);
         let hidden = graph.ty(node.input(1)?).shape[0].as_extent()?;
         let units = hidden.div_ceil(256) + 1;

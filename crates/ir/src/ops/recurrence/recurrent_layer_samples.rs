@@ -58,6 +58,13 @@ fn symbolic([b, t]: [u64; 2], most: u64, op: &RecurrentLayer) -> Sample {
     filled(sample.bind("b", b).bind("t", t), 5, t)
 }
 
+/// Steps of 1 to `most`, of so many units that a turn of a loop takes each.
+fn looped(hidden: u64, [t, most]: [u64; 2], with: With, op: &RecurrentLayer) -> Sample {
+    let label = format!("a loop of {t} of {most} turns, {hidden} units {with:?} {op:?}");
+    let sample = Sample::graph(&label, |g| layer(g, [sym("t", 1..=most), sym("b", 0..=3)], hidden, with, op));
+    filled(sample.bind("b", 2).bind("t", t), hidden, t)
+}
+
 fn of_cells() -> Vec<RecurrentLayer> {
     let sigmoid = CellActivation::Sigmoid;
     let plain = RecurrentLayer::default();
@@ -87,6 +94,8 @@ pub fn samples() -> Vec<Sample> {
         // Of so many units each step is a node.
         samples.push(case([3, 2, 129], ALL, &clipped));
         samples.push(case([4, 3, 131], NONE, &back));
+        samples.push(looped(256, [3, 700], ALL, &back));
+        samples.push(looped(257, [1, 9], NONE, &op));
         samples.push(case([0, 2, 3], ALL, &op));
         samples.push(case([3, 0, 3], ALL, &op));
         samples.push(case([30, 1, 33], With { lens: false, ..ALL }, &back));
@@ -94,6 +103,9 @@ pub fn samples() -> Vec<Sample> {
     }
     let later = RecurrentLayer { from: 2, ..RecurrentLayer::default() };
     samples.push(case([4, 5, 3], ALL, &later));
+    samples.push(looped(260, [4, 9], ALL, &later));
+    // More than a group holds.
+    samples.push(looped(2304, [2, 4], NONE, &of_cells()[0]));
     for op in &of_cells()[1..3] {
         samples.push(case([600, 1, 260], ALL, op));
         samples.push(symbolic([2, 3100], 4000, &RecurrentLayer { reverse: true, ..op.clone() }));

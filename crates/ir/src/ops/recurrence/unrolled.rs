@@ -1,5 +1,5 @@
 //! A recurrent layer of few steps as nodes of their own: a product and the cell for each. Products of a step take the
-//! whole device; one kernel for all steps takes a group for each batch.
+//! whole device; one kernel for all steps takes a group for each batch. What a step is serves `looped.rs` as well.
 
 use super::recurrent_layer::{Cell, CellActivation, RecurrentLayer};
 use crate::ops::def::expansion;
@@ -12,16 +12,12 @@ use pumice_types::{DimExpr, Tensor};
 use std::sync::Arc;
 
 /// The most steps that become nodes of their own.
-const MOST_STEPS: u64 = 512;
+pub(super) const MOST_STEPS: u64 = 512;
 
 /// Units of all gates from which on they do, beyond the hidden units of which a group holds the weights
 /// (`kept.glsl`): fewer are as fast as two levels are.
 const LEAST_UNITS: u64 = 256;
 const MOST_KEPT: u64 = 128;
-
-/// Units that one group holds; of more every step is nodes of its own, up to so many steps: some ten nodes each.
-const MOST_HELD: u64 = 2048;
-const MOST_OF_LARGE: u64 = 16_384;
 
 /// The steps of a layer, one by one; `None` where one kernel takes them all.
 pub(super) fn expand(op: &RecurrentLayer, graph: &Graph, id: NodeId) -> Option<Patch> {
@@ -29,48 +25,52 @@ pub(super) fn expand(op: &RecurrentLayer, graph: &Graph, id: NodeId) -> Option<P
     let (of_xw, of_r) = (graph.ty(node.input(0)?), graph.ty(node.input(1)?));
     let hidden = of_r.shape[0].as_extent()?;
     let steps = of_xw.shape[0].as_extent()?;
-    let few = steps <= MOST_STEPS && hidden > MOST_KEPT && hidden * op.cell.gates() >= LEAST_UNITS;
-    let large = steps <= MOST_OF_LARGE && hidden > MOST_HELD;
-    if steps == 0 || !(few || large) {
+    let many_units = hidden > MOST_KEPT && hidden * op.cell.gates() >= LEAST_UNITS;
+    if !((1..=MOST_STEPS).contains(&steps) && many_units) {
         return None;
     }
-    let operands = (0..7).map(|i| node.input(i).map(PatchRef::Old)).collect();
-    let batch = of_xw.shape[1].clone();
-    let name = graph.node_name(id);
-    let unrolled = Unrolled { op, patch: expansion(graph, id), name, operands, batch, hidden, steps };
-    unrolled.replaced(graph, id)
+    Steps::of(op, graph, id)?.replaced(graph, id, steps)
 }
 
-struct Unrolled<'a> {
-    op: &'a RecurrentLayer,
-    patch: Patch,
+/// Steps of a layer as nodes.
+pub(super) struct Steps<'a> {
+    pub op: &'a RecurrentLayer,
+    pub patch: Patch,
     name: &'a str,
-    operands: Vec<Option<PatchRef>>,
-    batch: DimExpr,
-    hidden: u64,
-    steps: u64,
+    pub operands: Vec<Option<PatchRef>>,
+    pub batch: DimExpr,
+    pub hidden: u64,
 }
 
 /// What goes from step to step.
 #[derive(Clone, Copy)]
-struct State {
-    h: PatchRef,
+pub(super) struct State {
+    pub h: PatchRef,
     /// Of an LSTM alone.
-    c: Option<PatchRef>,
+    pub c: Option<PatchRef>,
 }
 
-impl Unrolled<'_> {
-    fn add(&mut self, op: impl Into<Op>, inputs: &[PatchRef]) -> PatchRef {
+impl<'a> Steps<'a> {
+    /// None yet.
+    pub fn of(op: &'a RecurrentLayer, graph: &'a Graph, id: NodeId) -> Option<Steps<'a>> {
+        let node = graph.node(id);
+        let operands = (0..7).map(|i| node.input(i).map(PatchRef::Old)).collect();
+        let (batch, hidden) =
+            (graph.ty(node.input(0)?).shape[1].clone(), graph.ty(node.input(1)?).shape[0].as_extent()?);
+        Some(Steps { op, patch: expansion(graph, id), name: graph.node_name(id), operands, batch, hidden })
+    }
+
+    pub fn add(&mut self, op: impl Into<Op>, inputs: &[PatchRef]) -> PatchRef {
         let name = format!("{}.step", self.name);
         self.patch.add(op, name, inputs)
     }
 
-    fn constant(&mut self, data: Option<Tensor>) -> Option<PatchRef> {
+    pub fn constant(&mut self, data: Option<Tensor>) -> Option<PatchRef> {
         let data = Arc::new(data?);
         Some(self.add(Constant { data }, &[]))
     }
 
-    fn number(&mut self, v: f32) -> Option<PatchRef> {
+    pub fn number(&mut self, v: f32) -> Option<PatchRef> {
         self.constant(Tensor::new(&[v], &[]).ok())
     }
 
@@ -120,7 +120,7 @@ impl Unrolled<'_> {
     }
 
     /// The state after a step of which `xw` is the input's part.
-    fn step(&mut self, xw: PatchRef, state: State) -> Option<State> {
+    pub fn step(&mut self, xw: PatchRef, state: State) -> Option<State> {
         match self.op.cell {
             Cell::Rnn => {
                 let (r, h) = (self.operands[1]?, state.h);
@@ -214,11 +214,11 @@ impl Unrolled<'_> {
     }
 
     /// For every step and batch, whether the step counts: \[T, B, 1\].
-    fn counted(&mut self) -> Option<PatchRef> {
+    fn counted(&mut self, count: u64) -> Option<PatchRef> {
         let lens = self.operands[4]?;
         let from = self.op.from;
-        let steps: Vec<i32> = (0..self.steps as i64).map(|t| (from + t) as i32).collect();
-        let steps = self.constant(Tensor::new(&steps, &[self.steps, 1, 1]).ok())?;
+        let steps: Vec<i32> = (0..count as i64).map(|t| (from + t) as i32).collect();
+        let steps = self.constant(Tensor::new(&steps, &[count, 1, 1]).ok())?;
         let lens = self.add(Reshape { shape: vec![1.into(), self.batch.clone(), 1.into()] }, &[lens]);
         Some(self.add(Less {}, &[steps, lens]))
     }
@@ -231,22 +231,25 @@ impl Unrolled<'_> {
     }
 
     /// The state before the first step.
-    fn first(&mut self) -> Option<State> {
+    pub fn first(&mut self) -> Option<State> {
         let h = self.operands[5].or_else(|| self.zeros())?;
         let lstm = self.op.cell == Cell::Lstm;
         Some(State { h, c: if lstm { Some(self.operands[6].or_else(|| self.zeros())?) } else { None } })
     }
 
     /// Every step, results at their places, and the state after the last one.
-    fn all_steps(&mut self) -> Option<(Vec<PatchRef>, State)> {
-        let (counted, mut state) = (self.counted(), self.first()?);
-        let mut rows = vec![None; self.steps as usize];
-        for i in 0..self.steps {
-            let t = if self.op.reverse { self.steps - 1 - i } else { i };
+    fn all_steps(&mut self, count: u64) -> Option<(Vec<PatchRef>, State)> {
+        let (counted, mut state) = (self.counted(count), self.first()?);
+        let mut rows = vec![None; count as usize];
+        for i in 0..count {
+            let t = if self.op.reverse { count - 1 - i } else { i };
             let xw = self.at(self.operands[0]?, t, self.hidden * self.op.cell.gates());
             let next = self.step(xw, state)?;
             let (next, row) = match counted {
-                Some(all) => self.where_counted(all, t, (next, state))?,
+                Some(all) => {
+                    let counts = self.at(all, t, 1);
+                    self.where_counted(counts, (next, state))?
+                }
                 None => (next, next.h),
             };
             (state, rows[t as usize]) = (next, Some(row));
@@ -255,22 +258,20 @@ impl Unrolled<'_> {
     }
 
     /// A step that does not count leaves the state, and its result is 0.
-    fn where_counted(
+    pub fn where_counted(
         &mut self,
-        counted: PatchRef,
-        t: u64,
+        counts: PatchRef,
         (next, before): (State, State),
     ) -> Option<(State, PatchRef)> {
-        let counts = self.at(counted, t, 1);
         let h = self.add(Where {}, &[counts, next.h, before.h]);
         let c = next.c.zip(before.c).map(|(new, old)| self.add(Where {}, &[counts, new, old]));
         let zero = self.number(0.0)?;
         Some((State { h, c }, self.add(Where {}, &[counts, next.h, zero])))
     }
 
-    fn replaced(mut self, graph: &Graph, id: NodeId) -> Option<Patch> {
+    fn replaced(mut self, graph: &Graph, id: NodeId, count: u64) -> Option<Patch> {
         let node = graph.node(id);
-        let (rows, state) = self.all_steps()?;
+        let (rows, state) = self.all_steps(count)?;
         let (batch, hidden) = (self.batch.clone(), DimExpr::from(self.hidden));
         let row = vec![DimExpr::constant(1), batch, hidden];
         let rows: Vec<PatchRef> =

@@ -10,7 +10,7 @@ use crate::ops::elementwise::NUMERIC;
 use crate::ops::steering_samples::{steering_list, steering_samples};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
-use pumice_types::{DType, DimExpr};
+use pumice_types::{DType, DimExpr, Tensor};
 
 /// Places of a run that one step sorts by itself.
 pub const RUN: u64 = 1024;
@@ -97,6 +97,11 @@ impl OpDef for ArgSortRuns {
         samples.extend(extreme_places());
         samples
             .extend([3000, 4096, 4097, 5000].into_iter().flat_map(|n| [f, DType::U64].map(|d| merged(d, n))));
+        // A merge finds where halves are cut by rounds of 129: all of the first half is one of the answers.
+        samples.extend([1024 + 129, 1024 + 258, 3 * 1024 + 129, 6000].map(|n| {
+            let sample = merged(f, n).fill("x", Fill::Constant(2.0));
+            Sample { label: format!("{n} equal values merged"), ..sample }
+        }));
         samples.extend([0, 1, 33, 1024, 1025, 3000].map(|n| {
             let sample = Sample::graph(&format!("symbolic, {n} of 3000"), |g| {
                 let x = g.input("x", tensor(f, [2.into(), sym("n", 0..=3000), sym("c", 1..=3)]));
@@ -200,6 +205,39 @@ fn selected() -> Vec<Sample> {
     every.chain(odd).collect()
 }
 
+/// Most places of the order are one, which comes last of those that are kept.
+fn one_place_often() -> Sample {
+    Sample::graph("chosen where one place stands often", |g| {
+        let x = g.input("x", tensor(DType::F32, [2, 3000]));
+        let mut order = vec![7; 2000];
+        order.extend([3, 11, 7]);
+        let order = g.constant(Tensor::new(&order, &[1, 2003]).expect("all places"));
+        let both = g.expand(order, &[2, 2003]);
+        let op = ArgSortRuns { keep: Some(900.into()), ..of(2048) };
+        g.output("y", g.arg_sort_runs(x, Some(both), op));
+    })
+    .fill("x", Fill::Range(0, 3000))
+}
+
+/// Merged though nothing is in order: some places of the run, whatever they are, and no poison.
+fn no_order() -> Sample {
+    Sample::graph("runs that are not in order", |g| {
+        let x = g.input("x", tensor(DType::F32, [2, 2048]));
+        let order = g.input("order", tensor(DType::I32, [2, 2048]));
+        let y = g.arg_sort_runs(x, Some(order), merging(1024));
+        g.output("inside", g.reduce_all(g.less(y, g.constant_scalar(DType::I32, 2048.0)), &[0, 1], false));
+    })
+}
+
+fn any_places() -> Sample {
+    Sample::graph("chosen from places that say anything", |g| {
+        let x = g.input("x", tensor(DType::F32, [2, 1200]));
+        let order = g.input("order", tensor(DType::I32, [2, 3000]));
+        g.output("y", g.arg_sort_runs(x, Some(order), ArgSortRuns { keep: Some(900.into()), ..of(2048) }));
+    })
+    .fill("order", Fill::Range(-500, 1500))
+}
+
 /// Orders that name places at their extremes.
 fn extreme_places() -> Vec<Sample> {
     let build = |g: &GraphBuilder, d: DType, order: Value, largest: bool| {
@@ -208,24 +246,9 @@ fn extreme_places() -> Vec<Sample> {
     };
     let one = |g: &GraphBuilder, order| build(g, DType::F32, g.reshape(order, &[1, 1]), false);
     let mut samples = steering_samples("a place of an order", 5, |_| false, one);
-    // Merged though nothing is in order: some places of the run, whatever they are, and no poison.
-    samples.push(Sample::graph("runs that are not in order", |g| {
-        let x = g.input("x", tensor(DType::F32, [2, 2048]));
-        let order = g.input("order", tensor(DType::I32, [2, 2048]));
-        let y = g.arg_sort_runs(x, Some(order), merging(1024));
-        g.output("inside", g.reduce_all(g.less(y, g.constant_scalar(DType::I32, 2048.0)), &[0, 1], false));
-    }));
-    samples.push(
-        Sample::graph("chosen from places that say anything", |g| {
-            let x = g.input("x", tensor(DType::F32, [2, 1200]));
-            let order = g.input("order", tensor(DType::I32, [2, 3000]));
-            g.output(
-                "y",
-                g.arg_sort_runs(x, Some(order), ArgSortRuns { keep: Some(900.into()), ..of(2048) }),
-            );
-        })
-        .fill("order", Fill::Range(-500, 1500)),
-    );
+    samples.push(no_order());
+    samples.push(one_place_often());
+    samples.push(any_places());
     samples.extend([(DType::F32, true), (DType::I64, false)].map(|(d, largest)| {
         let list = |g: &GraphBuilder, order| build(g, d, order, largest);
         steering_list(&format!("places of an order of {d}"), DType::I32, 5, &[1, 7], list)

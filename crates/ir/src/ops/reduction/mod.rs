@@ -19,6 +19,7 @@ pub mod reduce_min;
 pub mod reduce_prod;
 pub mod reduce_sum;
 pub mod scan_runs;
+pub mod search_sorted;
 mod sort;
 mod truth;
 mod variance;

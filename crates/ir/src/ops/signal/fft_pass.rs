@@ -255,7 +255,8 @@ fn not_finite(n: u64) -> Sample {
 }
 
 impl GraphBuilder {
-    /// One pass of a transform: x\[…, m, …, 1 or 2\], by\[length, 2\] or none → \[…, kept, …, 2 or 1\]. For whole
+    /// One pass of a transform: x\[…, m, …, 1 or 2\], by\[m, 2\] (\[length, 2\] where x is mirrored) or none →
+    /// \[…, kept, …, 2 or 1\]. For whole
     /// transforms see [`fft`](crate::GraphBuilder::fft).
     #[track_caller]
     pub fn fft_pass(&self, x: Value, by: Option<Value>, op: FftPass) -> Value {

@@ -231,10 +231,15 @@ impl Reader<'_> {
         } else {
             1
         };
+        let found = self.is_word("found");
+        self.next += usize::from(found);
         if min > max || multiple_of == 0 || graph.symbols.find(&name).is_some() {
             return self.error(format!("symbol `{name}` is declared twice, or its range is empty"));
         }
-        graph.symbols.push(Symbol { name, min, max, multiple_of });
+        if found && (min, multiple_of) != (0, 1) {
+            return self.error(format!("symbol `{name}` is found, so its range begins at 0 and has no step"));
+        }
+        graph.symbols.push(Symbol { name, min, max, multiple_of, found });
         Ok(())
     }
 
@@ -305,14 +310,15 @@ impl Reader<'_> {
         let relation = self.relation()?;
         let mut sides = self.fields_in_braces(graph, scope)?;
         let (left, right) = (sides.remove("left"), sides.remove("right"));
+        let is_extent = |e: &DimExpr| !e.is_too_large() && e.find_var(|v| v.symbol().is_none()).is_none();
         match (left, right, sides.is_empty()) {
-            (Some(left), Some(right), true) if !left.is_too_large() && !right.is_too_large() => {
+            (Some(left), Some(right), true) if is_extent(&left) && is_extent(&right) => {
                 let required = Constraint { left, relation, right, what, place, of_method: true };
                 scope.conditions.append(&mut graph.constraints, [required]);
                 Ok(())
             }
             _ => {
-                self.error("a condition has `left` and `right`, extents of limited length, and nothing else")
+                self.error("a condition has `left` and `right`, extents of symbols and of limited length, and nothing else")
             }
         }
     }
@@ -330,6 +336,9 @@ impl Reader<'_> {
             while !self.eat("}") {
                 let key = self.name()?;
                 self.expect("=")?;
+                if fields.contains_key(&key) {
+                    return self.error(format!("`{key}` stands there already"));
+                }
                 fields.insert(key, self.dim(graph, scope)?);
                 self.eat(",");
             }

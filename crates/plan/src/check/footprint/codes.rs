@@ -65,8 +65,9 @@ pub(super) fn beside(
     let codes = unit(call, at.codes, "code_kind")?;
     let scale = Accesses::dense(unit(call, at.scales, "scale_kind")?, scales);
     let footprint = footprint.operand(at.scales, scale);
-    if call.spec("zero_kind")? == u64::from(NONE) {
-        call.bound_again(at.zeros, at.codes)?;
+    let has_zeros = call.spec("zero_kind")? != u64::from(NONE);
+    call.own_or_again(has_zeros, at.zeros, at.codes)?;
+    if !has_zeros {
         return Ok((footprint, codes));
     }
     let zero = Accesses::dense(unit(call, at.zeros, "zero_kind")?, scales);

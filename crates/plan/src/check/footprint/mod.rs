@@ -26,6 +26,7 @@ mod choice;
 mod codes;
 mod convolution;
 mod copy;
+mod count;
 mod elementwise;
 mod experts;
 mod gather;
@@ -60,10 +61,11 @@ use super::error::{Fault, Findings};
 use super::expressions::{view_names_scalar, word_names_scalar};
 use crate::frame::{Frame, FrameSlot};
 use crate::kernel::{ArgValue, HoleInput, KernelCall, KernelDecl, OperandAccess, UseIndex};
+use crate::kernels::frame::FrameFind;
 use crate::plan::Run;
 use crate::region::RegionKind;
 use crate::step::{Access, Grid, Step, StepId, StepKind, Use};
-use pumice_types::{Bindings, DType, ScalarId};
+use pumice_types::{Bindings, DType, EvalError, ScalarId};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -85,7 +87,7 @@ macro_rules! families {
 }
 
 families! {
-    attention choice convolution copy elementwise experts gather kv matmul norm pool random recurrence reduce
+    attention choice convolution copy count elementwise experts gather kv matmul norm pool random recurrence reduce
     resample rotary scan scatter softmax sort transform
 }
 
@@ -181,6 +183,10 @@ impl<'c> Samples<'c> {
     ) {
         let StepKind::Dispatch { call, .. } = &step.kind else { return };
         let mut faults = Vec::new();
+        // What it touches, `found` says.
+        if call.kernel.0 == FrameFind::DECL.name {
+            return;
+        }
         let Some(rule) = rule_of(&call.kernel.0) else {
             let what = format!("kernel {} is for the advance of the frame alone", call.kernel);
             return findings.at(id, &step.origin, Fault::Argument { what });
@@ -217,7 +223,7 @@ impl<'b> Sample<'b> {
             Some(_) => bindings.get(pumice_types::Var::Scalar(id)).map_or(0, |v| v as u32),
             None => 0,
         };
-        let words = frame.evaluate(bindings, &bits).ok()?;
+        let words = frame.evaluate_as_found(bindings, &bits).ok()?;
         Some(Sample { bindings, words: words.into() })
     }
 }
@@ -298,12 +304,20 @@ impl<'p> Subject<'p> {
         };
         let (a, b) = (&self.step.meaning, &other.step.meaning);
         let same_meaning = || a.uses().eq(b.uses());
-        self.grid == other.grid && self.call == other.call && same_meaning() && same_uses()
+        let same_call = || self.grid == other.grid && self.call == other.call;
+        same_call() && self.step.when == other.step.when && same_meaning() && same_uses()
     }
 
     /// Evaluates the rule at a binding, and compares.
     pub fn try_at(&self, sample: &Sample<'_>) -> Result<Steered, Fault> {
         let word = |w: u32| sample.words.get(w as usize).copied();
+        if !self.holds(sample.bindings)? {
+            let [x, y, z] = self.launched(word);
+            return match x * y * z {
+                0 => Ok(Steered::BySymbols),
+                _ => Err(Fault::Groups { needed: 0, launched: [x, y, z].map(|n| n as u32) }),
+            };
+        }
         let words = self.call.args.iter().map(|a| match *a {
             ArgValue::U32(value) => Some(value),
             ArgValue::Frame(w) => word(w),
@@ -327,15 +341,26 @@ impl<'p> Subject<'p> {
         Ok(if call.asked.get() { Steered::ByScalars } else { Steered::BySymbols })
     }
 
-    /// The grid holds the groups that work: no fewer, and no line of groups more.
-    fn grid(&self, footprint: &Footprint, word: impl Fn(u32) -> Option<u32>) -> Result<(), Fault> {
-        let [x, y, z] = match self.grid {
+    /// Whether the branches are taken in which it stands.
+    fn holds(&self, bindings: &Bindings) -> Result<bool, Fault> {
+        let wrong = |e: EvalError| Fault::Expression { what: "a choice".to_owned(), why: e.to_string() };
+        self.step.when.holds(bindings).map_err(wrong)
+    }
+
+    /// The groups that are launched.
+    fn launched(&self, word: impl Fn(u32) -> Option<u32>) -> [u128; 3] {
+        match self.grid {
             Grid::Static(groups) => *groups,
             Grid::Frame { word: first, .. } => {
                 [0, 1, 2].map(|i| first.0.checked_add(i).and_then(&word).unwrap_or(u32::MAX))
             }
         }
-        .map(u128::from);
+        .map(u128::from)
+    }
+
+    /// The grid holds the groups that work: no fewer, and no line of groups more.
+    fn grid(&self, footprint: &Footprint, word: impl Fn(u32) -> Option<u32>) -> Result<(), Fault> {
+        let [x, y, z] = self.launched(word);
         let (launched, needed) = (x * y * z, u128::from(footprint.groups));
         let spare = if z > 1 {
             x * y

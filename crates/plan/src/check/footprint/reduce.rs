@@ -145,7 +145,12 @@ fn arg(call: &Call<'_>) -> Result<Footprint, Wrong> {
 
 /// `kind` of kernels that compare elements, which is that of operand 0; from 3 on two words an element.
 pub(super) fn key_kind(call: &Call<'_>) -> Result<u64, Wrong> {
-    let kind = match operand(call, 0)?.view.dtype {
+    key_kind_of(call, 0)
+}
+
+/// `kind` where it is that of operand k.
+pub(super) fn key_kind_of(call: &Call<'_>, k: usize) -> Result<u64, Wrong> {
+    let kind = match operand(call, k)?.view.dtype {
         DType::F32 | DType::F16 | DType::BF16 => 0,
         DType::I8 | DType::I16 | DType::I32 => 1,
         DType::I64 => 3,
@@ -153,7 +158,7 @@ pub(super) fn key_kind(call: &Call<'_>) -> Result<u64, Wrong> {
         DType::U8 | DType::U16 | DType::U32 | DType::Bool => 2,
     };
     let stated = call.spec("kind")?;
-    law(stated == kind, || format!("`kind` is {stated}, its operand has {kind}"))?;
+    law(stated == kind, || format!("`kind` is {stated}, operand {k} has {kind}"))?;
     Ok(kind)
 }
 

@@ -2,13 +2,13 @@
 
 use super::accesses::Accesses;
 use super::call::{Call, iteration, law};
-use super::reduce::key_kind;
+use super::reduce::{key_kind, key_kind_of};
 use super::{Footprint, Rule, Wrong};
 use crate::kernels::sort::TILE;
 
 /// The rules of this family.
 pub(super) const RULES: &[(&str, Rule)] =
-    &[("sort_runs", runs), ("sort_select", select), ("sort_merge", merge)];
+    &[("sort_runs", runs), ("sort_select", select), ("sort_merge", merge), ("search_sorted", search)];
 
 /// Extents of what is put in order.
 struct Extents {
@@ -93,4 +93,17 @@ fn merge(call: &Call<'_>) -> Result<Footprint, Wrong> {
     let e = Extents::of(call, sorted.saturating_mul(2))?;
     let groups = iteration(&[e.rows, e.runs, e.keep.div_ceil(TILE)])?;
     Ok(e.footprint(call, groups, 1)?.operand(1, e.places()?))
+}
+
+/// `search_sorted`. Where a value is looked for depends on data: anywhere.
+fn search(call: &Call<'_>) -> Result<Footprint, Wrong> {
+    let [m, n] = call.counts(["m", "n"])?;
+    let unit = if key_kind(call)? >= 3 { 8 } else { 4 };
+    key_kind_of(call, 1)?;
+    call.flag("right")?;
+    let wide = if call.flag("wide")? { 8 } else { 4 };
+    Ok(Footprint::new(n.div_ceil(256), 256)
+        .operand(0, Accesses::dense(unit, m))
+        .operand(1, Accesses::dense(unit, n))
+        .operand(2, Accesses::dense(wide, n)))
 }

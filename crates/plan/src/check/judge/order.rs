@@ -8,7 +8,7 @@ use crate::step::{Access, StepKind, Use};
 pub(super) fn structure(program: &Program) -> Result<(), String> {
     for segment in &program.segments {
         let (levels, host) = match segment {
-            Segment::Gpu { levels } => (levels.clone(), false),
+            Segment::Gpu { levels } | Segment::Repeat { levels, .. } => (levels.clone(), false),
             Segment::Host { level } => (*level..*level + 1, true),
         };
         for step in levels.flat_map(|l| steps_of(program, &program.levels[l as usize])) {
@@ -33,7 +33,7 @@ pub(super) fn ordered(program: &Program) -> Result<(), String> {
     let mut place = vec![(0, 0); program.steps.len()]; // Segment and level of every step.
     for (s, segment) in program.segments.iter().enumerate() {
         let levels = match segment {
-            Segment::Gpu { levels } => levels.clone(),
+            Segment::Gpu { levels } | Segment::Repeat { levels, .. } => levels.clone(),
             Segment::Host { level } => *level..*level + 1,
         };
         for l in levels {

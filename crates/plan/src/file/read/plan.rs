@@ -12,7 +12,7 @@ use crate::plan::{
 };
 use crate::step::{InputUse, Meaning, Step, StepKind, Use};
 use crate::stream::Stream;
-use pumice_types::{ScalarId, SymbolId, Tensor};
+use pumice_types::{Branch, ScalarId, SymbolId, Tensor, When};
 
 /// The plan of a body that came from a file of so many bytes.
 pub fn plan(body: Body<'_>, file: usize, known: &Kernels) -> Result<Plan, PlanFileError> {
@@ -116,7 +116,10 @@ impl Reader<'_> {
         };
         let graph = self.meanings.row(row.meaning)?.0.clone();
         let inputs = all(row.inputs, |(name, at)| Ok(InputUse { name: self.name(name)?, at }))?;
+        let branches =
+            all(row.when, |(taken, otherwise)| Ok(Branch { taken: self.expr(taken)?, otherwise }))?;
         Ok(Step {
+            when: When::all(branches),
             kind,
             uses: all(row.uses, |u| self.one_use(u))?,
             origin: self.name(row.origin)?,
@@ -160,7 +163,7 @@ impl Reader<'_> {
         })?;
         Ok(Run {
             ranges: row.ranges,
-            frame: Frame { words, advance: row.advance },
+            frame: Frame { words, advance: row.advance, found: row.found },
             program: self.program(row.program)?,
             checks: all(row.checks, |c| self.check(c))?,
             outputs: row.outputs,

@@ -1,0 +1,92 @@
+//! Which steps a loop repeats.
+//!
+//! In: steps over buffers, and what loops carry. Out: for each step the loop that it is in. A step is in a loop where
+//! what it reads follows from what turns begin with, or where it leaves what the next one begins with, or what branches
+//! of a turn join, which is another value in every turn. So a copy of something that no turn changes is made once,
+//! before, whichever node wanted it first.
+
+use crate::unplaced::{UnplacedProgram, UnplacedStep, UnplacedVersion};
+use pumice_types::{Branch, DimExpr, SymbolId, When};
+use smallvec::SmallVec;
+
+/// The loop of each step; empty where there is no loop. `counts` are the versions that a row of found words follows
+/// from.
+pub fn of_steps(
+    unplaced: &UnplacedProgram,
+    counts: &dyn Fn(UnplacedVersion) -> SmallVec<[UnplacedVersion; 4]>,
+) -> Vec<Option<u32>> {
+    if unplaced.loops.is_empty() {
+        return Vec::new();
+    }
+    let nothing: Vec<Option<u32>> = vec![None; unplaced.versions.len()];
+    let (mut next, mut left) = (nothing.clone(), nothing);
+    for (l, carried) in (0u32..).zip(&unplaced.loops) {
+        for &[begins, leaves, after] in &carried.carried {
+            // Of a state a turn may make several versions, one after the other.
+            let made = unplaced.back_from(leaves).take_while(|version| *version != begins);
+            made.for_each(|version| next[version.0 as usize] = Some(l));
+            left[after.0 as usize] = Some(l);
+        }
+    }
+    let mut of = next.clone();
+    for (l, carried) in (0u32..).zip(&unplaced.loops) {
+        carried.carried.iter().for_each(|[begins, ..]| of[begins.0 as usize] = Some(l));
+    }
+    let mut steps = vec![None; unplaced.steps.len()];
+    // The steps that fill rows of found words come last, and those that read them before.
+    loop {
+        let before = steps.clone();
+        for (step, l) in unplaced.steps.iter().zip(&mut steps) {
+            *l = inside(step, &of, &next, counts).or_else(|| joins_in(unplaced, step));
+            for u in step.uses.iter().filter(|u| u.access.stores()) {
+                let stays = unplaced.carried.contains(&u.version) || left[u.version.0 as usize].is_some();
+                if l.is_some() && !stays {
+                    of[u.version.0 as usize] = *l;
+                }
+            }
+        }
+        if steps == before {
+            return steps;
+        }
+    }
+}
+
+/// The loop of what a step reads, or of what it leaves for the next turn, by `next`.
+fn inside(
+    step: &UnplacedStep,
+    of: &[Option<u32>],
+    next: &[Option<u32>],
+    counts: &dyn Fn(UnplacedVersion) -> SmallVec<[UnplacedVersion; 4]>,
+) -> Option<u32> {
+    let of = |version: UnplacedVersion| {
+        let through = || counts(version).iter().find_map(|v| of[v.0 as usize]);
+        of[version.0 as usize].or_else(through)
+    };
+    let reads = step.uses.iter().filter(|u| !u.access.writes()).find_map(|u| of(u.version));
+    let mut writes = step.uses.iter().filter(|u| u.access.stores());
+    reads.or_else(|| writes.find_map(|u| next[u.version.0 as usize]))
+}
+
+/// The loop in whose turns a step writes what branches join.
+fn joins_in(unplaced: &UnplacedProgram, step: &UnplacedStep) -> Option<u32> {
+    let mut written = step.uses.iter().filter(|u| u.access.stores());
+    if !written.any(|u| unplaced.joins.contains(&u.version)) {
+        return None;
+    }
+    let of_turn = |symbol: SymbolId| {
+        let running = DimExpr::symbol(symbol);
+        step.when.branches().iter().any(|branch| branch.taken == running)
+    };
+    let l = unplaced.loops.iter().position(|l| of_turn(l.symbol))?;
+    Some(l as u32)
+}
+
+/// Without the branch that is whether a loop runs, and what is inside of it.
+pub fn outside(when: &When, symbol: SymbolId) -> When {
+    let running = DimExpr::symbol(symbol);
+    let is_turn = |branch: &Branch| branch.taken == running;
+    match when.branches().iter().position(is_turn) {
+        Some(at) => When::all(when.branches()[..at].to_vec()),
+        None => when.clone(),
+    }
+}

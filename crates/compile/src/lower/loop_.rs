@@ -1,0 +1,129 @@
+//! `Carry` and `Loop`: what turns begin with has a place of its own, on which a turn leaves what the next begins with.
+//!
+//! A place holds three versions: what a turn begins with, made by a copy before the first; what the turn leaves, copied
+//! there behind everything that reads the former; what is there behind the loop. Of a state the place is the state's
+//! own: what a turn begins with is no copy, and what it leaves was written there by the ops that write.
+
+use super::Lower;
+use super::leaf::{apart, keep_for_later};
+use crate::cx::{LowerCx, LowerResult, Refusal};
+use crate::step::StepBuilder;
+use crate::unplaced::{PlacedView, StorageClass, UnplacedLoop};
+use crate::{elementwise, meaning};
+use pumice_ir::ops::{Carry, Loop};
+use pumice_ir::{NodeId, ValueId, ValueType};
+use pumice_plan::Storage;
+use pumice_plan::kernel::ArgValue;
+use pumice_plan::kernels::count::FoundCount as Kernel;
+use pumice_types::{Branch, DType};
+
+impl Lower for Carry {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let node = cx.graph.node(id);
+        let init = cx.at(node.input(0).ok_or("it has no first value")?)?;
+        if cx.graph.is_state_version(node.output()) {
+            keep_for_later(cx, id, &init)?;
+            let begins = cx.next_of(node.output(), &init);
+            cx.unplaced.carried.insert(begins.version);
+            cx.place(node.output(), begins);
+            return Ok(());
+        }
+        let y = cx.result(node.output())?;
+        cx.unplaced.carried.insert(y.version);
+        elementwise::copy(cx, &init, &y, "turns leave what the next one begins with in one place")
+    }
+}
+
+impl Lower for Loop {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let node = cx.graph.node(id);
+        let l = cx.loop_ended_by(id).ok_or("it ends no loop")?;
+        let symbol = l.running.as_symbol().ok_or("no symbol says whether it runs")?;
+        let carried: Vec<ValueId> = l.carried.values().copied().collect();
+        let mut unplaced = UnplacedLoop { symbol, most: l.most, carried: Vec::new() };
+        let branch = Branch { taken: self.running.clone(), otherwise: false };
+        let places = carried.iter().zip(node.operands()).map(|(&v, next)| place_of(cx, v, next));
+        let places = places.collect::<LowerResult<Vec<_>>>()?;
+        let next = cx.inside(branch.clone(), |cx| next_values(cx, id, &places))?;
+        for ((from, place), &result) in next.iter().zip(&places).zip(&node.outputs) {
+            // What the step that makes it left there at once.
+            let made = from.clone().filter(|at| cx.follows_on(at, place) || is_state(cx, place));
+            let to = made.clone().unwrap_or_else(|| cx.next_of(result, place));
+            if let Some(from) = from.as_ref().filter(|_| made.is_none()) {
+                let copied =
+                    |cx: &mut LowerCx<'_>| elementwise::copy(cx, from, &to, "the next turn begins with it");
+                cx.inside(branch.clone(), copied)?;
+            }
+            let left = cx.next_of(result, &to);
+            unplaced.carried.push([place.version, to.version, left.version]);
+            cx.place(result, left);
+        }
+        cx.unplaced.loops.push(unplaced);
+        report(cx, id)
+    }
+}
+
+/// The place of a carried value. Of a state it is found from what the turn leaves: nodes that read what it began with
+/// later than that was written read a copy.
+fn place_of(cx: &LowerCx<'_>, carried: ValueId, next: ValueId) -> LowerResult<PlacedView> {
+    if !cx.graph.is_state_version(carried) {
+        return cx.stored(carried);
+    }
+    let next = cx.stored(next)?;
+    let version = cx.unplaced.back_from(next.version).find(|version| cx.unplaced.carried.contains(version));
+    Ok(PlacedView { version: version.ok_or("a turn leaves no version of the state")?, ..next })
+}
+
+/// Whether a place is that of a state, whose versions lie there and nowhere else.
+fn is_state(cx: &LowerCx<'_>, place: &PlacedView) -> bool {
+    matches!(cx.unplaced.buffer_of(place.version).class, StorageClass::State(_))
+}
+
+/// What a turn leaves, by its place; none where that is what it begins with. What lies in another place is copied
+/// first: each is overwritten, but for states, which are written already.
+fn next_values(
+    cx: &mut LowerCx<'_>,
+    id: NodeId,
+    places: &[PlacedView],
+) -> LowerResult<Vec<Option<PlacedView>>> {
+    let operands: Vec<ValueId> = cx.graph.node(id).operands().take(places.len()).collect();
+    let mut all = Vec::new();
+    for (value, place) in operands.into_iter().zip(places) {
+        let at = cx.at(value)?;
+        if at == *place {
+            all.push(None);
+            continue;
+        }
+        let mut at = at;
+        let others = if cx.follows_on(&at, place) || is_state(cx, place) { &[][..] } else { places };
+        for other in others {
+            if !is_state(cx, other) {
+                at = apart(cx, at, other)?;
+            }
+        }
+        all.push(Some(at));
+    }
+    Ok(all)
+}
+
+/// Reports a loop that has not ended after its last turn.
+fn report(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+    let flag = cx.at(cx.graph.node(id).output())?;
+    let number = cx.status_number();
+    let meaning = meaning::of_count(cx.graph).map_err(Refusal)?;
+    let y = cx.alloc("ended", StorageClass::Scratch, Storage::Arena, &ValueType::fixed(DType::I32, &[]))?;
+    let mut step = StepBuilder::new();
+    let call = Kernel {
+        variant: Kernel::plain,
+        wide: 0,
+        largest: ArgValue::U32(0),
+        op: ArgValue::U32(number),
+        count: step.read(0, &flag),
+        y: step.write(&y),
+        status: step.status(cx, number),
+        slots: Vec::new(),
+        holes: Vec::new(),
+    };
+    let grid = cx.grid(&1u64.into())?;
+    step.dispatch(cx, call.into_call(), grid, meaning)
+}

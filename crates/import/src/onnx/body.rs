@@ -1,0 +1,191 @@
+//! Subgraphs of nodes: their nodes become nodes of the same graph, by the rules of their ops.
+//!
+//! A name is a value that the subgraph made, one of its constants, or one of the graph around it.
+
+use super::{OnnxAttribute, OnnxError, OnnxGraph, OnnxGraphNode, OnnxInputs, OnnxNode, Results};
+use pumice_ir::{GraphBuilder, Value};
+use pumice_types::{DType, DimExpr, Tensor};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+/// A subgraph with its nodes as rules see them.
+pub(super) struct Body<'a> {
+    /// The op that it is of.
+    op: &'static str,
+    pub graph: &'a OnnxGraph,
+    nodes: Vec<OnnxNode>,
+}
+
+impl<'a> Body<'a> {
+    pub fn of(op: &'static str, graph: &'a OnnxGraph, opset: i64) -> Body<'a> {
+        let node = |node: &OnnxGraphNode| OnnxNode {
+            op: node.op.clone(),
+            opset,
+            attributes: node.attributes.clone(),
+            outputs: node.outputs.iter().map(|name| !name.is_empty()).collect(),
+        };
+        Body { op, graph, nodes: graph.nodes.iter().map(node).collect() }
+    }
+
+    /// Builds it with these values as its inputs; its outputs.
+    pub fn build(&self, g: &GraphBuilder, inputs: &[Value], around: &mut dyn OnnxInputs) -> Results {
+        let values = self.graph.inputs.iter().map(String::as_str).zip(inputs.iter().copied()).collect();
+        let initializers = &self.graph.initializers;
+        let mut scope = Scope { g, values, initializers, around, missing: None };
+        for (node, names) in self.nodes.iter().zip(&self.graph.nodes) {
+            let made = super::build(g, node, &mut Inputs { names: &names.inputs, scope: &mut scope });
+            scope.missing.take().map_or(Ok(()), |name| Err(self.no_value(name)))?;
+            scope.values.extend(names.outputs.iter().map(String::as_str).zip(made?));
+        }
+        let output = |name: &String| scope.value(name).ok_or_else(|| self.no_value(name.clone()));
+        self.graph.outputs.iter().map(output).collect()
+    }
+
+    /// Whether an output is that input in every turn, or true.
+    pub fn keeps(&self, output: usize, input: usize) -> bool {
+        let Some(mut name) = self.graph.outputs.get(output) else { return false };
+        while let Some(node) = self.made_by(name, "Identity") {
+            let Some(from) = node.inputs.first() else { return false };
+            name = from;
+        }
+        self.graph.inputs.get(input) == Some(name) || self.data_of(name).and_then(truth) == Some(true)
+    }
+
+    /// The node of that op which makes a value.
+    fn made_by(&self, name: &String, op: &str) -> Option<&'a OnnxGraphNode> {
+        self.graph.nodes.iter().find(|node| node.outputs.contains(name)).filter(|node| node.op == op)
+    }
+
+    /// The data of a constant.
+    fn data_of(&self, name: &String) -> Option<&'a Tensor> {
+        match self.made_by(name, "Constant").and_then(|node| node.attributes.get("value")) {
+            Some(OnnxAttribute::Tensor(tensor)) => Some(tensor),
+            _ => self.graph.initializers.get(name),
+        }
+    }
+
+    fn no_value(&self, name: String) -> OnnxError {
+        OnnxError::NoValue { op: self.op, name }
+    }
+}
+
+/// The truth value that a tensor of one is.
+pub(super) fn truth(tensor: &Tensor) -> Option<bool> {
+    match (tensor.dtype(), tensor.bytes()) {
+        (DType::Bool, [one]) => Some(*one != 0),
+        _ => None,
+    }
+}
+
+/// A subgraph that is built in turns, which cannot fail themselves.
+pub(super) struct Turns<'t, 'a> {
+    pub body: &'t Body<'a>,
+    pub around: RefCell<&'t mut dyn OnnxInputs>,
+    pub error: RefCell<Option<OnnxError>>,
+}
+
+impl<'t, 'a> Turns<'t, 'a> {
+    pub fn of(body: &'t Body<'a>, around: &'t mut dyn OnnxInputs) -> Turns<'t, 'a> {
+        Turns { body, around: RefCell::new(around), error: RefCell::new(None) }
+    }
+
+    /// Its outputs, which are any values where it is wrong: [`Turns::finish`] tells.
+    pub fn turn(&self, g: &GraphBuilder, inputs: &[Value]) -> Vec<Value> {
+        match self.body.build(g, inputs, &mut **self.around.borrow_mut()) {
+            Ok(outputs) => outputs,
+            Err(e) => {
+                self.error.borrow_mut().get_or_insert(e);
+                let any = inputs.first().copied().unwrap_or_else(|| g.constant_scalar(DType::Bool, 0.0));
+                vec![any; self.body.graph.outputs.len()]
+            }
+        }
+    }
+
+    /// The results, unless a turn was wrong.
+    pub fn finish(self, results: Vec<Value>) -> Results {
+        self.error.into_inner().map_or(Ok(results), Err)
+    }
+}
+
+/// The names of a subgraph while it is built.
+struct Scope<'s> {
+    g: &'s GraphBuilder,
+    values: BTreeMap<&'s str, Value>,
+    initializers: &'s BTreeMap<String, Tensor>,
+    around: &'s mut dyn OnnxInputs,
+    /// A name that is nowhere.
+    missing: Option<String>,
+}
+
+impl Scope<'_> {
+    fn value(&mut self, name: &str) -> Option<Value> {
+        if let Some(&value) = self.values.get(name) {
+            return Some(value);
+        }
+        let value = match self.initializers.get_key_value(name) {
+            Some((name, tensor)) => {
+                let value = self.g.constant(tensor.clone());
+                self.values.insert(name, value);
+                Some(value)
+            }
+            None => self.around.outer(self.g, name),
+        };
+        if value.is_none() {
+            self.missing = Some(name.to_owned());
+        }
+        value
+    }
+
+    fn constant(&self, name: &str) -> Option<Tensor> {
+        match (self.values.get(name), self.initializers.get(name)) {
+            (Some(&value), _) => self.g.constant_data(value).or_else(|| self.known(value)),
+            (None, Some(tensor)) => Some(tensor.clone()),
+            (None, None) => self.around.outer_constant(name),
+        }
+    }
+
+    /// One integer that constants make.
+    fn known(&self, value: Value) -> Option<Tensor> {
+        let (integer, ty) = (self.g.known_integer(value)?.as_const()?, self.g.type_of(value)?);
+        let shape: Vec<u64> = ty.shape.iter().map(DimExpr::as_extent).collect::<Option<_>>()?;
+        match ty.dtype() {
+            DType::I64 => Tensor::new(&[integer], &shape).ok(),
+            DType::I32 => Tensor::new(&[i32::try_from(integer).ok()?], &shape).ok(),
+            DType::Bool => Tensor::bools(&[integer != 0], &shape).ok(),
+            _ => None,
+        }
+    }
+}
+
+/// The inputs of a node of a subgraph.
+struct Inputs<'n, 's> {
+    names: &'n [String],
+    scope: &'n mut Scope<'s>,
+}
+
+impl OnnxInputs for Inputs<'_, '_> {
+    fn count(&self) -> usize {
+        self.names.len()
+    }
+
+    fn value(&mut self, _g: &GraphBuilder, place: usize) -> Option<Value> {
+        let name = self.names.get(place).filter(|name| !name.is_empty())?;
+        self.scope.value(name)
+    }
+
+    fn constant(&self, place: usize) -> Option<Tensor> {
+        self.scope.constant(self.names.get(place).filter(|name| !name.is_empty())?)
+    }
+
+    fn outer(&mut self, _g: &GraphBuilder, name: &str) -> Option<Value> {
+        self.scope.value(name)
+    }
+
+    fn outer_constant(&self, name: &str) -> Option<Tensor> {
+        self.scope.constant(name)
+    }
+
+    fn largest_extent(&self) -> Option<u64> {
+        self.scope.around.largest_extent()
+    }
+}

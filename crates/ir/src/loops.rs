@@ -1,0 +1,100 @@
+//! Which nodes a loop computes again in every turn.
+//!
+//! In: a graph. Out: for each node the loop that it is in. A node is in a loop where it follows from what a turn begins
+//! with ([`Carry`](crate::ops::Carry)) and not from the loop's result ([`Loop`](crate::ops::Loop)): so whatever is the
+//! same in every turn is outside, and a loop is no mark that a pass could lose. Loops do not stand in one another.
+
+use crate::graph::Graph;
+use crate::{NodeId, ValueId};
+use pumice_types::{DimExpr, SymbolId};
+use std::collections::BTreeMap;
+
+/// A loop of a graph.
+#[derive(Clone, Debug)]
+pub struct LoopInfo {
+    /// The node that ends it.
+    pub end: NodeId,
+    /// 1 while it runs.
+    pub running: DimExpr,
+    /// Turns at most.
+    pub most: u64,
+    /// Its nodes, in their order, without the end.
+    pub nodes: Vec<NodeId>,
+    /// What turns begin with, by its place.
+    pub carried: BTreeMap<usize, ValueId>,
+}
+
+/// The loops of a graph.
+#[derive(Clone, Debug, Default)]
+pub struct Loops {
+    /// In the order of their ends.
+    pub all: Vec<LoopInfo>,
+    /// By node; empty where there is no loop.
+    of: Vec<Option<u32>>,
+}
+
+impl Loops {
+    /// Of a graph.
+    pub fn of(graph: &Graph) -> Loops {
+        let ends = graph.nodes().filter_map(|(end, node)| Some((end, node.op.loops()?)));
+        let mut loops = Loops::default();
+        let mut numbers: BTreeMap<i64, u32> = BTreeMap::new();
+        for (end, of) in ends {
+            numbers.insert(of.number, loops.all.len() as u32);
+            let (nodes, carried) = (Vec::new(), BTreeMap::new());
+            let (running, most) = (of.running.clone(), of.most);
+            loops.all.push(LoopInfo { end, running, most, nodes, carried });
+        }
+        if loops.all.is_empty() {
+            return loops;
+        }
+        let mut found: BTreeMap<SymbolId, u32> = BTreeMap::new();
+        loops.of = vec![None; graph.nodes().len()];
+        for (id, node) in graph.nodes() {
+            let mut of = loops.follows(graph, id, &found);
+            if let Some((number, place)) = node.op.carries() {
+                of = numbers.get(&number).copied();
+                if let Some(l) = of {
+                    loops.all[l as usize].carried.insert(place, node.output());
+                }
+            }
+            if let Some(own) = of.filter(|&l| loops.all[l as usize].end != id) {
+                loops.of[id.index()] = Some(own);
+                loops.all[own as usize].nodes.push(id);
+                found.extend(node.op.finds().map(|symbol| (symbol, own)));
+            }
+        }
+        loops
+    }
+
+    /// The loop that a node's operands, or the extents that it names, are in.
+    fn follows(&self, graph: &Graph, id: NodeId, found: &BTreeMap<SymbolId, u32>) -> Option<u32> {
+        let node = graph.node(id);
+        let of_operands = node.operands().find_map(|v| self.of[graph.value(v).def.0.index()]);
+        let mut named = None;
+        let mut look =
+            |e: &DimExpr| e.visit_vars(|v| named = named.or(v.symbol().and_then(|s| found.get(&s).copied())));
+        if node.op.finds().is_none() && node.op.loops().is_none() {
+            node.op.visit_dims(&mut look);
+        }
+        if node.op.loops().is_none() {
+            node.outputs.iter().flat_map(|&v| graph.ty(v).shape.iter()).for_each(look);
+        }
+        of_operands.or(named)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The number of the loop that a node is in.
+    pub fn inside(&self, id: NodeId) -> Option<usize> {
+        self.of.get(id.index()).copied().flatten().map(|l| l as usize)
+    }
+
+    /// The loop that a node ends.
+    pub fn ended_by(&self, id: NodeId) -> Option<usize> {
+        self.all.iter().position(|l| l.end == id)
+    }
+}

@@ -1,0 +1,61 @@
+//! What loops that collect refuse.
+
+use super::mistake;
+use pumice_ir::ops::scan::{Scan, ScanAxis};
+use pumice_ir::{GraphBuilder, OpError, Value, f32, i32, sym};
+use pumice_types::{DType, DimExpr};
+
+/// A scan over inputs of these extents, which adds their slices.
+fn over(g: &GraphBuilder, extents: &[u64], op: Scan) -> Value {
+    let named = |(k, &n): (usize, &u64)| g.input(&format!("x{k}"), f32([n, 4]));
+    let inputs: Vec<Value> = extents.iter().enumerate().map(named).collect();
+    let body = |g: &GraphBuilder, carried: &[Value], slices: &[Value]| {
+        let sum = slices.iter().fold(carried[0], |sum, &x| g.add(sum, x));
+        (vec![sum], vec![sum])
+    };
+    g.scan_values(&[g.input("h", f32([4]))], &inputs, body, op).1[0]
+}
+
+fn axes(list: &[i64]) -> Vec<ScanAxis> {
+    list.iter().map(|&axis| ScanAxis::forward(axis)).collect()
+}
+
+/// A loop of so many turns over four numbers.
+fn turns(g: &GraphBuilder, n: u64, body: impl Fn(&GraphBuilder, Value) -> (Vec<Value>, Vec<Value>)) -> Value {
+    g.loop_collecting_values(n, &[g.input("h", f32([4]))], |g, _, c| body(g, c[0])).0[0]
+}
+
+refuses! {
+    scans_of_unlike_extents: |g| over(g, &[5, 6], Scan::default()) => OpError::ExtentMismatch { .. },
+    scans_of_another_length: |g| over(g, &[5], Scan { length: Some(6.into()), ..Scan::default() }) => OpError::ExtentMismatch { .. },
+    scans_of_a_negative_length: |g| over(g, &[], Scan { length: Some(DimExpr::constant(-1)), ..Scan::default() })
+        => OpError::ExtentExceeds { .. },
+    scans_of_nothing: |g| over(g, &[], Scan::default()) => OpError::Invalid(_),
+    scans_along_no_axis: |g| over(g, &[5], Scan { inputs: axes(&[2]), ..Scan::default() }) => OpError::AxisOutOfRange { axis: 2, rank: 2 },
+    scans_along_too_many_axes: |g| over(g, &[5], Scan { inputs: axes(&[0, 0]), ..Scan::default() }) => OpError::Invalid(_),
+    scans_into_no_axis: |g| over(g, &[5], Scan { outputs: axes(&[-3]), ..Scan::default() }) => OpError::AxisOutOfRange { axis: -3, rank: 2 },
+    long_scans_into_no_axis: |g| over(g, &[50], Scan { outputs: axes(&[2]), ..Scan::default() }) => OpError::AxisOutOfRange { axis: 2, rank: 2 },
+    scans_into_too_many_axes: |g| over(g, &[0], Scan { outputs: axes(&[0, 0]), ..Scan::default() }) => OpError::Invalid(_),
+    short_loops_that_leave_another_type: |g| turns(g, 3, |g, x| (vec![g.cast(x, DType::I32)], vec![])) => OpError::ExtentMismatch { .. },
+    long_loops_that_leave_another_type: |g| turns(g, 30, |g, x| (vec![g.cast(x, DType::I32)], vec![])) => OpError::ExtentMismatch { .. },
+    no_turn_that_leaves_another_type: |g| turns(g, 0, |g, x| (vec![g.cast(x, DType::I32)], vec![])) => OpError::ExtentMismatch { .. },
+    short_loops_that_leave_more: |g| turns(g, 3, |_, x| (vec![x, x], vec![])) => OpError::Invalid(_),
+    long_loops_that_leave_less: |g| turns(g, 30, |_, _| (vec![], vec![])) => OpError::Invalid(_),
+    no_turn_that_writes_a_state: |g| {
+        let s = g.state("s", f32([4]));
+        turns(g, 0, |g, x| { g.state_write(s, x); (vec![x], vec![]) })
+    } => OpError::Invalid(_),
+    rows_of_unlike_extents: |g| turns(g, 30, |g, x| {
+        let some = g.compress(x, g.greater(x, g.constant_scalar(DType::F32, 0.0)), None);
+        (vec![x], vec![some])
+    }) => OpError::Invalid(_),
+    whiles_that_leave_more: |g| {
+        let (x, limit) = (g.input("x", i32::<u64>([])), g.input("limit", i32::<u64>([])));
+        g.while_values(9, &[x], |g, c| g.less(c[0], limit), |_, c| vec![c[0], c[0]])[0]
+    } => OpError::Invalid(_),
+    collecting_whiles_that_leave_another_type: |g| {
+        let (x, limit) = (g.input("x", i32([sym("n", 1..=4)])), g.input("limit", i32::<u64>([])));
+        let less = |g: &GraphBuilder, [x]: [Value; 1]| g.less(g.reduce_max(x, &[0], false), limit);
+        g.while_collecting(9, [x], less, |g, [x]| ([g.concat(&[x, x], 0)], [x])).1[0]
+    } => OpError::ExtentMismatch { .. },
+}

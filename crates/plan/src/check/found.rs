@@ -1,0 +1,217 @@
+//! Rows of found words: extents that steps find, and what follows from them.
+//!
+//! In: a run. Laws:
+//! - rows lie at the front of the frame, one after the other; a row is of found symbols, and no word outside the rows
+//!   names one;
+//! - one step fills each row, by the row's own program, from a count of each of its symbols; all rows of a symbol take
+//!   the same count;
+//! - the program gives each word its value, whatever the counts are: followed as expressions;
+//! - nothing else writes the frame, but its advance;
+//! - the host reads what it must know of them.
+
+use super::Scope;
+use super::advance::Followed;
+use super::error::{Fault, Findings};
+use crate::frame::{AdvanceKind, AdvanceOp, FoundRow, Frame, FrameSlot, MOST_COUNTS, OF_ROW};
+use crate::kernel::{ArgValue, KernelCall};
+use crate::kernels::frame::FrameFind;
+use crate::plan::{Run, VersionOrigin};
+use crate::region::{RegionKind, Span};
+use crate::step::{Access, Grid, Step, StepKind, Use, VersionId};
+use crate::view::Storage;
+use pumice_types::{Bytes, SymbolId, SymbolTable, Var};
+use std::collections::BTreeMap;
+
+/// Checks the rows of a run.
+pub(super) fn check(scope: &Scope<'_>, run: &Run, findings: &mut Findings) {
+    let frame = &run.frame;
+    let before = findings.len();
+    if let Err(why) = rows(frame, &scope.plan.symbols) {
+        return findings.add(Fault::Frame(why));
+    }
+    if let Some(at) = named_outside(frame, &scope.plan.symbols) {
+        findings.add(Fault::Frame(format!("word {at} follows from what is found, and is of no row")));
+    }
+    steps(scope, frame, findings);
+    if findings.len() > before {
+        return;
+    }
+    let followed = Followed::new(scope, run, 0..0);
+    for (i, row) in frame.found.iter().enumerate() {
+        if let Err(why) = followed.finds(row) {
+            findings.add(Fault::Frame(format!("row {i}: {why}")));
+        }
+    }
+}
+
+/// Rows follow one another, and their words and programs are their own.
+fn rows(frame: &Frame, symbols: &SymbolTable) -> Result<(), String> {
+    let mut next = 0u32;
+    for (i, row) in frame.found.iter().enumerate() {
+        let inside = row.first.checked_add(row.len).is_some_and(|end| end as usize <= frame.words.len());
+        if row.first != next || !inside || !row.len.is_multiple_of(4) || row.len == 0 {
+            return Err(format!("row {i} has words {}..{}, {next} comes next", row.first, row.end()));
+        }
+        next = row.end();
+    }
+    let wrong = |row: &FoundRow| words_of_row(frame, row, symbols).err();
+    let rows = frame.found.iter().enumerate();
+    rows.filter_map(|(i, row)| Some(format!("row {i} {}", wrong(row)?))).next().map_or(Ok(()), Err)
+}
+
+/// A row is of found symbols, and nothing of it names others.
+fn words_of_row(frame: &Frame, row: &FoundRow, symbols: &SymbolTable) -> Result<(), String> {
+    let found = |id: &SymbolId| symbols.get(*id).is_some_and(|s| s.found && s.min == 0);
+    let some = (1..=MOST_COUNTS).contains(&row.symbols.len());
+    if !some || !row.symbols.is_sorted_by(|a, b| a < b) || !row.symbols.iter().all(found) {
+        return Err(format!("is of {:?}, which are no found symbols in order", row.symbols));
+    }
+    if let Some(op) = row.program.ops.iter().find(|op| !stays_inside(op, row, frame)) {
+        return Err(format!("has an instruction that names a word that there is not: {op:?}"));
+    }
+    let others = |v: Var| v.symbol().is_some_and(|id| symbols.is_found(id) && !row.symbols.contains(&id));
+    let strange = frame.words[row.first as usize..row.end() as usize].iter().any(|slot| match slot {
+        FrameSlot::Expr(e) => e.find_var(others).is_some(),
+        FrameSlot::Bound(id) => !row.symbols.contains(id),
+        FrameSlot::Temporary => false,
+        FrameSlot::Scalar(_) | FrameSlot::Stopped | FrameSlot::Replays => true,
+    });
+    if strange { Err("has a word that does not follow from its symbols".to_owned()) } else { Ok(()) }
+}
+
+fn stays_inside(op: &AdvanceOp, row: &FoundRow, frame: &Frame) -> bool {
+    let base = frame.words.len() as u32 - frame.base();
+    let there = |at: u32| if at & OF_ROW == 0 { at < base } else { at & !OF_ROW < row.len };
+    let operands = match op.op {
+        AdvanceKind::Const | AdvanceKind::Count => true,
+        AdvanceKind::Copy => there(op.a),
+        AdvanceKind::CopyUnless | AdvanceKind::ClearIf => false,
+        _ => there(op.a) && there(op.b),
+    };
+    op.dst.0 < row.len && operands
+}
+
+/// A word that the host writes and cannot know.
+fn named_outside(frame: &Frame, symbols: &SymbolTable) -> Option<usize> {
+    let names = |slot: &FrameSlot| match slot {
+        FrameSlot::Expr(e) => symbols.names_found(e),
+        FrameSlot::Bound(id) => symbols.is_found(*id),
+        _ => false,
+    };
+    (frame.base() as usize..frame.words.len()).find(|&at| names(&frame.words[at]))
+}
+
+/// Every row is filled once, and nothing else writes the frame.
+fn steps(scope: &Scope<'_>, frame: &Frame, findings: &mut Findings) {
+    let mut filled = vec![0u32; frame.found.len()];
+    let mut counts: BTreeMap<SymbolId, Count> = BTreeMap::new();
+    for (id, step) in scope.steps() {
+        let row = match &step.kind {
+            StepKind::Dispatch { call, .. } if call.kernel.0 == FrameFind::DECL.name => {
+                fills(scope, frame, step, call).and_then(|row| {
+                    filled[row] += 1;
+                    same_counts(&frame.found[row], step, call, &mut counts)
+                })
+            }
+            StepKind::Advance { .. } => Ok(()),
+            _ => match step.uses.iter().any(|u| u.access.writes() && u.span.region == RegionKind::Frame) {
+                true => Err("it writes the frame".to_owned()),
+                false => Ok(()),
+            },
+        };
+        if let Err(why) = row.and_then(|()| told(scope, frame, step)) {
+            findings.at(id, &step.origin, Fault::Frame(why));
+        }
+    }
+    if let Some(row) = filled.iter().position(|n| *n != 1) {
+        findings.add(Fault::Frame(format!("row {row} of found words is filled {} times", filled[row])));
+    }
+}
+
+/// A host step reads every found symbol that its operands, results and branches name, from a row that has it.
+fn told(scope: &Scope<'_>, frame: &Frame, step: &Step) -> Result<(), String> {
+    if !step.is_host() {
+        return Ok(());
+    }
+    let of_views = step.uses.iter().flat_map(|u| u.view.expressions());
+    let of_branches = step.when.branches().iter().map(|branch| &branch.taken);
+    let mut untold = None;
+    let mut look = |v: Var| {
+        let symbol = v.symbol().filter(|id| scope.plan.symbols.is_found(*id));
+        untold = untold.or(symbol.filter(|id| !reads_symbol(scope, frame, step, *id)));
+    };
+    of_views.chain(of_branches).for_each(|e| e.visit_vars(&mut look));
+    untold.map_or(Ok(()), |symbol| Err(format!("the host does not read the found {symbol:?}")))
+}
+
+/// Whether the host reads a row that has the symbol.
+fn reads_symbol(scope: &Scope<'_>, frame: &Frame, step: &Step, symbol: SymbolId) -> bool {
+    let row = |u: &Use| match scope.program.value(u.content)?.origin {
+        VersionOrigin::Found(row) => frame.found.get(row as usize),
+        _ => None,
+    };
+    let has = |row: &FoundRow| {
+        frame.words[row.first as usize..row.end() as usize].contains(&FrameSlot::Bound(symbol))
+    };
+    step.uses.iter().filter(|u| u.access == Access::HostRead).filter_map(row).any(has)
+}
+
+/// Which value a count is, and where it lies.
+type Count = (VersionId, Span);
+
+/// The use that an operand of a call is.
+pub(super) fn operand<'s>(step: &'s Step, call: &KernelCall, k: usize) -> Option<&'s Use> {
+    call.operands.get(k).and_then(|at| step.uses.get(usize::from(at.0)))
+}
+
+/// The row that a step fills by its program, from the words that the host writes.
+fn fills(scope: &Scope<'_>, frame: &Frame, step: &Step, call: &KernelCall) -> Result<usize, String> {
+    let operands = operand(step, call, 0).zip(operand(step, call, 1));
+    let (words, row) = operands.ok_or("it has no words and no row")?;
+    let span =
+        |first: u32, len: u64| Span::new(RegionKind::Frame, Bytes(4 * u64::from(first)), Bytes(4 * len));
+    let of_host = span(frame.base(), frame.len_words() - u64::from(frame.base()));
+    let begins = words.span.offset == of_host.offset && words.span.contains(&of_host);
+    if words.access != Access::ShaderRead || !begins {
+        return Err("it does not read the words that the host writes".to_owned());
+    }
+    let is_row = |r: &FoundRow| row.span == span(r.first, r.len.into()) && row.access == Access::ShaderWrite;
+    let index = frame.found.iter().position(is_row).ok_or("it fills no row")?;
+    let origin = scope.program.value(row.content).map(|v| v.origin);
+    if origin != Some(VersionOrigin::Found(index as u32)) {
+        return Err(format!("what it leaves in row {index} is {origin:?}"));
+    }
+    if !matches!(step.kind, StepKind::Dispatch { grid: Grid::Static([1, 1, 1]), .. }) {
+        return Err("one group fills a row".to_owned());
+    }
+    let count = frame.found[index].program.ops.len() as u32;
+    let args = [frame.program_at(index), count].map(ArgValue::U32);
+    if call.args != args {
+        return Err(format!("it has the arguments {:?}, the program of row {index} {args:?}", call.args));
+    }
+    Ok(index)
+}
+
+/// The counts of a row's symbols are words that the step reads, and the same as in other rows.
+fn same_counts(
+    row: &FoundRow,
+    step: &Step,
+    call: &KernelCall,
+    counts: &mut BTreeMap<SymbolId, Count>,
+) -> Result<(), String> {
+    for (k, symbol) in row.symbols.iter().enumerate() {
+        let count = operand(step, call, 2 + k).filter(|u| is_count(u));
+        let count = count.map(|u| (u.content, u.span)).ok_or("a count is no word that it reads")?;
+        if *counts.entry(*symbol).or_insert(count) != count {
+            return Err(format!("it takes another count for {symbol:?} than an earlier row"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a use is a count for a kernel of the frame: one word of the arena, which it reads from its beginning.
+pub(super) fn is_count(u: &Use) -> bool {
+    let whole = u.view.storage == Storage::Arena && u.view.offset.is(0);
+    let one = u.view.shape.iter().all(|d| d.is(1)) && u.view.dtype.arena_bytes() == 4;
+    u.access == Access::ShaderRead && u.span.region != RegionKind::Frame && whole && one && u.span.len.0 >= 4
+}

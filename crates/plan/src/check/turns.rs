@@ -1,0 +1,140 @@
+//! Loops: segments that are replayed while a symbol which they find is 1.
+//!
+//! In: a program. Laws:
+//! - a loop has a turn at least, belongs to a run whose replays do not stop, and its symbol is found, 0 or 1;
+//! - a turn finds the symbol, and every other step of it runs only where that is 1: behind the last turn nothing
+//!   changes;
+//! - a turn is of dispatches alone;
+//! - what turns begin with is written before its loop, what they leave for the next in it, in the same bytes; what is
+//!   there behind the loop is written by nothing. Of a state, which is there before, nothing writes what they begin
+//!   with.
+//!
+//! Which value bytes hold from turn to turn is followed by [`super::versions`].
+
+use super::Scope;
+use super::error::{Fault, Findings};
+use super::structure::levels_of;
+use crate::frame::FrameSlot;
+use crate::kernels::frame::FrameFind;
+use crate::plan::{Program, Segment, VersionOrigin};
+use crate::step::{Step, StepId, StepKind, VersionId};
+use pumice_types::{Branch, DimExpr, SymbolId};
+use std::ops::Range;
+
+/// The steps of a loop, and its symbol.
+pub(super) struct Turn {
+    pub steps: Range<u32>,
+    pub running: SymbolId,
+}
+
+impl Turn {
+    /// The loops of a program whose levels are there.
+    pub fn all(program: &Program) -> Vec<Turn> {
+        let of = |segment: &Segment| {
+            let Segment::Repeat { running, .. } = segment else { return None };
+            let levels = levels_of(segment);
+            let first = program.levels.get(levels.start as usize)?;
+            let last = program.levels.get(levels.end.checked_sub(1)? as usize)?;
+            Some(Turn { steps: first.steps.start..last.steps.end, running: *running })
+        };
+        program.segments.iter().filter_map(of).collect()
+    }
+
+    /// The branch that is a turn.
+    pub fn branch(&self) -> Branch {
+        Branch { taken: DimExpr::symbol(self.running), otherwise: false }
+    }
+}
+
+/// Checks the loops of a program.
+pub(super) fn check(scope: &Scope<'_>, findings: &mut Findings) {
+    for segment in &scope.program.segments {
+        if let Segment::Repeat { turns, running, .. } = segment
+            && let Err(why) = whole(scope, *turns, *running)
+        {
+            findings.add(Fault::Structure(why));
+        }
+    }
+    let turns = Turn::all(scope.program);
+    turns.iter().for_each(|turn| steps(scope, turn, findings));
+    places(scope, findings);
+    for (id, step) in scope.steps() {
+        if let Some(why) = written(scope, &turns, id, step) {
+            findings.at(id, &step.origin, Fault::Structure(why));
+        }
+    }
+}
+
+/// A turn finds its symbol, and does nothing else where that is 0.
+fn steps(scope: &Scope<'_>, turn: &Turn, findings: &mut Findings) {
+    let (branch, mut finds) = (turn.branch(), false);
+    for (id, step) in scope.steps().filter(|(id, _)| turn.steps.contains(&id.0)) {
+        let kernel = match &step.kind {
+            StepKind::Dispatch { call, .. } => Some(&*call.kernel.0),
+            _ => None,
+        };
+        let fills = kernel == Some(FrameFind::DECL.name);
+        finds |= fills && fills_row_of(scope, step, turn.running);
+        if kernel.is_none() || !(fills || step.when.branches().contains(&branch)) {
+            let what = "it does something behind the last turn of its loop".to_owned();
+            findings.at(id, &step.origin, Fault::Structure(what));
+        }
+    }
+    if !finds {
+        findings.add(Fault::Structure("no step of a turn finds whether its loop runs".to_owned()));
+    }
+}
+
+fn whole(scope: &Scope<'_>, turns: u32, running: SymbolId) -> Result<(), String> {
+    let Some(run) = scope.run else { return Err("a loop while weights are loaded".to_owned()) };
+    if turns == 0 {
+        return Err("a loop of no turn".to_owned());
+    }
+    if run.frame.find(&FrameSlot::Stopped).is_some() {
+        return Err("a loop in replays that stop".to_owned());
+    }
+    match scope.plan.symbols.get(running) {
+        Some(s) if s.found && s.max == 1 => Ok(()),
+        _ => Err(format!("{running:?} is not found to be 0 or 1")),
+    }
+}
+
+/// Whether a step fills a row that has the symbol.
+fn fills_row_of(scope: &Scope<'_>, step: &Step, symbol: SymbolId) -> bool {
+    let row = |content: VersionId| match scope.program.value(content).map(|v| v.origin) {
+        Some(VersionOrigin::Found(row)) => scope.run?.frame.found.get(row as usize),
+        _ => None,
+    };
+    let mut writes = step.uses.iter().filter(|u| u.access.writes());
+    writes.any(|u| row(u.content).is_some_and(|row| row.symbols.contains(&symbol)))
+}
+
+/// Versions of one place lie in one place.
+fn places(scope: &Scope<'_>, findings: &mut Findings) {
+    for (i, value) in scope.program.values.iter().enumerate() {
+        let (VersionOrigin::Next(first) | VersionOrigin::Left(first)) = value.origin else { continue };
+        let same = scope.program.value(first).is_some_and(|v| {
+            let begins = matches!(v.origin, VersionOrigin::Carried | VersionOrigin::StateCarried(_));
+            begins && v.span == value.span && v.shape == value.shape
+        });
+        if !same {
+            let name = scope.name(VersionId(i as u32));
+            findings.add(Fault::Structure(format!("{name} is not in the place of what turns begin with")));
+        }
+    }
+}
+
+/// What is wrong with what a step of these writes.
+fn written(scope: &Scope<'_>, turns: &[Turn], id: StepId, step: &Step) -> Option<String> {
+    let inside = turns.iter().any(|turn| turn.steps.contains(&id.0));
+    step.uses.iter().filter(|u| u.access.writes()).find_map(|u| {
+        let name = || scope.name(u.content);
+        match scope.program.value(u.content)?.origin {
+            VersionOrigin::StateCarried(_) => Some(format!("{} is a state that turns begin with", name())),
+            VersionOrigin::Carried if inside => Some(format!("{} is what turns begin with", name())),
+            VersionOrigin::Next(_) if !inside => Some(format!("{} is what turns leave", name())),
+            VersionOrigin::Left(_) => Some(format!("{} is what a loop left", name())),
+            _ => None,
+        }
+    })
+}

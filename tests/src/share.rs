@@ -1,0 +1,89 @@
+//! A share of the samples, for suites that run each once more in another way.
+//!
+//! In: cases of ops, and `PUMICE_SHARE` as `cargo xtask test` sets it. Out: of each op every n-th sample, beginning
+//! with another one from commit to commit; all of them where the variable is not set. The plain suites run every
+//! sample always.
+
+use crate::op_suite::Case;
+use std::collections::BTreeMap;
+
+/// The variable: `turn/shares`.
+const VARIABLE: &str = "PUMICE_SHARE";
+
+/// Which samples run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    turn: usize,
+    shares: usize,
+}
+
+impl Share {
+    /// What the environment asks for.
+    ///
+    /// # Panics
+    /// The variable is no share: a suite that then ran everything, or nothing, would say something else than it did.
+    pub fn of_environment() -> Share {
+        let Ok(text) = std::env::var(VARIABLE) else { return Share { turn: 0, shares: 1 } };
+        Share::parse(&text).unwrap_or_else(|| panic!("{VARIABLE} is {text:?}, not such as 1/3 (turn/shares)"))
+    }
+
+    fn parse(text: &str) -> Option<Share> {
+        let (turn, shares) = text.split_once('/')?;
+        let share = Share { turn: turn.parse().ok()?, shares: shares.parse().ok()? };
+        (share.turn < share.shares).then_some(share)
+    }
+
+    /// The cases of the share. An op of few samples keeps its last one at least.
+    pub fn of(self, mut cases: Vec<Case>) -> Vec<Case> {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        cases.iter().for_each(|case| *counts.entry(case.op).or_default() += 1);
+        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        cases.retain(|case| {
+            let number = seen.entry(case.op).or_default();
+            *number += 1;
+            (*number - 1) % self.shares == self.turn.min(counts[case.op] - 1)
+        });
+        cases
+    }
+
+    /// Whether it is every sample.
+    pub fn is_all(self) -> bool {
+        self.shares == 1
+    }
+
+    /// As many of `count` as a share has.
+    pub fn part_of(self, count: usize) -> usize {
+        count / self.shares
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op_suite::{cases, part_of_cases};
+    use pumice_ir::Op;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn shares_have_every_sample_and_every_op() {
+        let mut seen = BTreeSet::new();
+        for turn in 0..3 {
+            let mine = Share { turn, shares: 3 }.of(cases(None));
+            let ops: BTreeSet<&str> = mine.iter().map(|case| case.op).collect();
+            let sampled = Op::NAMES.iter().copied().filter(|op| !Op::samples(op).is_empty());
+            assert_eq!(ops, sampled.collect(), "turn {turn}");
+            seen.extend(mine.iter().map(Case::name));
+        }
+        assert_eq!(seen.len(), cases(None).len());
+        let whole = Share { turn: 0, shares: 1 }.of(part_of_cases(0, 6)).len();
+        assert_eq!(whole, part_of_cases(0, 6).len());
+    }
+
+    #[test]
+    fn what_is_no_share_is_refused() {
+        assert_eq!(Share::parse("2/3"), Some(Share { turn: 2, shares: 3 }));
+        for text in ["", "3", "3/3", "1/0", "-1/3", "a/b"] {
+            assert_eq!(Share::parse(text), None, "{text}");
+        }
+    }
+}

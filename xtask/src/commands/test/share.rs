@@ -1,0 +1,32 @@
+//! Which share of the samples runs in suites that run each once more in another way (under the validation layer, over
+//! poisoned memory, in folded grids, with the kernels of a GPU): a quarter, another one from commit to commit. The
+//! plain suites on interpreter and device run all, and so does `--long`.
+
+use std::process::Command;
+
+use crate::checkout::Checkout;
+use crate::child;
+
+const SHARES: u64 = 4;
+
+/// Tells the suites, unless they shall run everything.
+pub fn set(all: bool, checkout: &Checkout, command: &mut Command) {
+    if !all {
+        command.env("PUMICE_SHARE", format!("{}/{SHARES}", turn(checkout)));
+    }
+}
+
+/// What a run without `--long` leaves out by it.
+pub fn said() -> String {
+    format!(
+        "one of {SHARES} samples ran under validation, poison, folded grids and a GPU's kernels; --long runs all"
+    )
+}
+
+/// Follows from the commit; 0 where there is none.
+fn turn(checkout: &Checkout) -> u64 {
+    let mut git = Command::new("git");
+    git.args(["rev-parse", "HEAD"]).current_dir(&checkout.root);
+    let commit = child::stdout(&mut git).unwrap_or_default();
+    u64::from_str_radix(commit.get(..8).unwrap_or("0"), 16).unwrap_or(0) % SHARES
+}
