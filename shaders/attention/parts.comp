@@ -17,6 +17,14 @@
 const uint NT = THREADS, TEAMS = NT / LANES, WQ = W / 4, OWN = WQ / LANES, BLOCK = 64;
 layout(local_size_x = NT) in;
 
+// How a loop over the quads that a thread owns is compiled: a thread alone owns all of them, and drivers that run on the
+// CPU then compile for a quarter of a minute what is unrolled.
+#if LANES > 1
+#define EACH [[unroll]]
+#else
+#define EACH [[dont_unroll]]
+#endif
+
 shared vec4 pool[TEAMS * WQ];
 shared vec2 runs[TEAMS];
 
@@ -40,7 +48,7 @@ void put(uint at, vec4 v) {
 void merge(uint r, uint at) {
     uint u = team * LANES + lane;
     barrier();
-    [[unroll]] for (uint i = 0u; i < OWN; i++) pool[team * WQ + own(i)] = acc[r * OWN + i];
+    EACH for (uint i = 0u; i < OWN; i++) pool[team * WQ + own(i)] = acc[r * OWN + i];
     if (lane == 0u) runs[team] = vec2(row_max[r], row_sum[r]);
     barrier();
     if (u >= WQ || row0 + r >= rows) return;
@@ -95,7 +103,7 @@ void main() {
         y_at[r] = b * arg_y_b() + h * arg_y_h() + i * arg_y_row() + part * (DV + 4u);
         row_max[r] = minus_inf();
         row_sum[r] = 0.0;
-        [[unroll]] for (uint j = 0u; j < OWN; j++) {
+        EACH for (uint j = 0u; j < OWN; j++) {
             q[r * OWN + j] = quad_q(base + 4u * own(j), 4u * own(j), D);
             acc[r * OWN + j] = vec4(0.0);
         }

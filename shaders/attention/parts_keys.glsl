@@ -16,9 +16,9 @@ void products(uint key0, uint last, uint base, uint pitch) {
     vec4 k[KEYS * OWN];
     [[unroll]] for (uint c = 0u; c < KEYS; c++) {
         uint at = base + min(key0 + TEAMS * c, last) * pitch;
-        [[unroll]] for (uint i = 0u; i < OWN; i++) k[c * OWN + i] = quad_k(at + 4u * own(i), 4u * own(i), D);
+        EACH for (uint i = 0u; i < OWN; i++) k[c * OWN + i] = quad_k(at + 4u * own(i), 4u * own(i), D);
     }
-    [[unroll]] for (uint c = 0u; c < KEYS; c++) [[unroll]] for (uint i = 0u; i < OWN; i++)
+    [[unroll]] for (uint c = 0u; c < KEYS; c++) EACH for (uint i = 0u; i < OWN; i++)
         [[unroll]] for (uint e = 0u; e < 4u; e++) [[unroll]] for (uint r = 0u; r < ROWS; r++)
             s[r * KEYS + c] = fma(q[r * OWN + i][e], k[c * OWN + i][e], s[r * KEYS + c]);
 #if LANES > 1
@@ -46,7 +46,7 @@ void soften(uint key0, bool inside) {
         float shrink = weight(row_max[r], m);
         row_sum[r] = row_max[r] < LOWEST ? (m < LOWEST ? row_sum[r] : 0.0) : row_sum[r] * shrink;
         row_max[r] = m;
-        [[unroll]] for (uint i = 0u; i < OWN; i++) acc[r * OWN + i] *= shrink;
+        EACH for (uint i = 0u; i < OWN; i++) acc[r * OWN + i] *= shrink;
         [[unroll]] for (uint c = 0u; c < KEYS; c++) {
             uint at = r * KEYS + c;
             // Where only scores of -Inf were seen the sum is NaN, so that nothing seen is told from nothing to see.
@@ -62,10 +62,10 @@ void add_values(uint key0, uint last, uint base, uint pitch, bool inside) {
     vec4 v[KEYS * OWN];
     [[unroll]] for (uint c = 0u; c < KEYS; c++) {
         uint at = base + min(key0 + TEAMS * c, last) * pitch;
-        [[unroll]] for (uint i = 0u; i < OWN; i++) v[c * OWN + i] = quad_v(at + 4u * own(i), 4u * own(i), DV);
+        EACH for (uint i = 0u; i < OWN; i++) v[c * OWN + i] = quad_v(at + 4u * own(i), 4u * own(i), DV);
     }
     [[unroll]] for (uint r = 0u; r < ROWS; r++) [[unroll]] for (uint c = 0u; c < KEYS; c++)
         if (MASK_KIND == 0u && inside || counts[r * KEYS + c])
-            [[unroll]] for (uint i = 0u; i < OWN; i++)
+            EACH for (uint i = 0u; i < OWN; i++)
                 acc[r * OWN + i] = fma(vec4(s[r * KEYS + c]), v[c * OWN + i], acc[r * OWN + i]);
 }

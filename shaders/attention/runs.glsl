@@ -1,6 +1,10 @@
 // The law of sums (pairs.glsl) for attention: RUNS makes the binary counter of a thread's ROWS rows of QUADS quads, the
 // sums of weighted values in `acc` and of weights in SUM. Each level is relative to MAX(r) as it was when the level was
 // left; maxima only grow.
+// EACH is how loops over quads are compiled.
+#ifndef EACH
+#define EACH [[unroll]]
+#endif
 #define RUNS(ROWS, QUADS, LEVELS, SUM, MAX) \
 vec4 paired[(LEVELS) * (ROWS) * (QUADS)]; \
 vec2 paired_runs[(LEVELS) * (ROWS)]; \
@@ -11,7 +15,7 @@ void join_level(uint l) { \
         vec2 run = paired_runs[l * (ROWS) + r]; \
         float m = MAX(r), shrink = weight(run.x, m); \
         SUM[r] += run.x < LOWEST ? (m < LOWEST ? run.y : 0.0) : run.y * shrink; \
-        [[unroll]] for (uint i = 0u; i < (QUADS); i++) \
+        EACH for (uint i = 0u; i < (QUADS); i++) \
             acc[r * (QUADS) + i] = fma(paired[(l * (ROWS) + r) * (QUADS) + i], vec4(shrink), acc[r * (QUADS) + i]); \
     } \
 } \
@@ -22,7 +26,7 @@ void carry() { \
     [[unroll]] for (uint r = 0u; r < (ROWS); r++) { \
         paired_runs[l * (ROWS) + r] = vec2(MAX(r), SUM[r]); \
         SUM[r] = 0.0; \
-        [[unroll]] for (uint i = 0u; i < (QUADS); i++) { \
+        EACH for (uint i = 0u; i < (QUADS); i++) { \
             paired[(l * (ROWS) + r) * (QUADS) + i] = acc[r * (QUADS) + i]; \
             acc[r * (QUADS) + i] = vec4(0.0); \
         } \

@@ -196,6 +196,7 @@ pub fn begin_replay(unplaced: &mut UnplacedProgram, status: PlacedView, ops: u32
         meaning: Meaning::none(),
         cost: Cost::default(),
         when: When::ALWAYS,
+        counted: None,
     };
     unplaced.steps.insert(0, begin);
 }

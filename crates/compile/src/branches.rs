@@ -24,6 +24,7 @@ pub fn settle(cx: &mut LowerCx<'_>) -> LowerResult {
     cx.unplaced.steps.iter_mut().zip(is_load).filter(|(_, is)| *is).for_each(|(s, _)| s.when = When::ALWAYS);
     leave_loops(&mut cx.unplaced, &of);
     widen(&mut cx.unplaced);
+    take_counted(&mut cx.unplaced);
     for at in 0..cx.unplaced.steps.len() {
         if !cx.unplaced.steps[at].when.is_always() {
             multiply(cx, at)?;
@@ -48,6 +49,17 @@ fn leave_loops(unplaced: &mut UnplacedProgram, of: &[Option<u32>]) {
     for (step, of) in unplaced.steps.iter_mut().zip(of) {
         for (_, other) in (0u32..).zip(&unplaced.loops).filter(|(l, _)| *of != Some(*l)) {
             step.when = loops::outside(&step.when, other.symbol);
+        }
+    }
+}
+
+/// Every turn of a loop whose turns are counted before the run is taken: no step of it asks.
+fn take_counted(unplaced: &mut UnplacedProgram) {
+    for (l, counted) in (0u32..).zip(&unplaced.loops).filter(|(_, l)| l.turns.is_some()) {
+        for step in &mut unplaced.steps {
+            if let Some(when) = loops::without(&step.when, counted.symbol) {
+                (step.when, step.counted) = (when, Some(l));
+            }
         }
     }
 }

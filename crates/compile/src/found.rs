@@ -28,7 +28,7 @@ const ROW_BITS: u32 = 20;
 #[derive(Default)]
 pub struct Found {
     rows: Vec<Row>,
-    /// Where the count of each symbol is: one word of scratch.
+    /// Where the count of each symbol is: one word.
     counts: BTreeMap<SymbolId, PlacedView>,
     programs: Vec<FindProgram>,
     /// Which step fills each row.
@@ -219,6 +219,7 @@ fn step(cx: &mut LowerCx<'_>, row: usize) -> LowerResult {
         variant: FrameFind::plain,
         at: ArgValue::U32(0),
         count: ArgValue::U32(0),
+        len: ArgValue::U32(0),
         words,
         row: to,
         count_0,
@@ -256,9 +257,8 @@ pub fn flatten(cx: &mut LowerCx<'_>) -> Option<Frame> {
 /// Tells the steps that fill rows where their programs lie.
 fn place_programs(cx: &mut LowerCx<'_>, frame: &Frame, steps: &[usize]) {
     for (row, &at) in steps.iter().enumerate() {
-        let count = frame.found[row].program.ops.len() as u32;
         if let StepKind::Dispatch { call, .. } = &mut cx.unplaced.steps[at].kind {
-            call.args = [frame.program_at(row), count].map(ArgValue::U32).into_iter().collect();
+            call.args = frame.find_args(row).map(ArgValue::U32).into_iter().collect();
         }
     }
 }

@@ -6,7 +6,7 @@
 //! before, whichever node wanted it first.
 
 use crate::unplaced::{UnplacedProgram, UnplacedStep, UnplacedVersion};
-use pumice_types::{Branch, DimExpr, SymbolId, When};
+use pumice_types::{DimExpr, SymbolId, When};
 use smallvec::SmallVec;
 
 /// The loop of each step; empty where there is no loop. `counts` are the versions that a row of found words follows
@@ -18,16 +18,7 @@ pub fn of_steps(
     if unplaced.loops.is_empty() {
         return Vec::new();
     }
-    let nothing: Vec<Option<u32>> = vec![None; unplaced.versions.len()];
-    let (mut next, mut left) = (nothing.clone(), nothing);
-    for (l, carried) in (0u32..).zip(&unplaced.loops) {
-        for &[begins, leaves, after] in &carried.carried {
-            // Of a state a turn may make several versions, one after the other.
-            let made = unplaced.back_from(leaves).take_while(|version| *version != begins);
-            made.for_each(|version| next[version.0 as usize] = Some(l));
-            left[after.0 as usize] = Some(l);
-        }
-    }
+    let [next, left] = left_by_turns(unplaced);
     let mut of = next.clone();
     for (l, carried) in (0u32..).zip(&unplaced.loops) {
         carried.carried.iter().for_each(|[begins, ..]| of[begins.0 as usize] = Some(l));
@@ -49,6 +40,21 @@ pub fn of_steps(
             return steps;
         }
     }
+}
+
+/// By version, the loop whose turns leave it for the next, and the one that leaves it behind itself.
+fn left_by_turns(unplaced: &UnplacedProgram) -> [Vec<Option<u32>>; 2] {
+    let nothing: Vec<Option<u32>> = vec![None; unplaced.versions.len()];
+    let (mut next, mut left) = (nothing.clone(), nothing);
+    for (l, carried) in (0u32..).zip(&unplaced.loops) {
+        for &[begins, leaves, after] in &carried.carried {
+            // Of a state a turn may make several versions, one after the other.
+            let made = unplaced.back_from(leaves).take_while(|version| *version != begins);
+            made.for_each(|version| next[version.0 as usize] = Some(l));
+            left[after.0 as usize] = Some(l);
+        }
+    }
+    [next, left]
 }
 
 /// The loop of what a step reads, or of what it leaves for the next turn, by `next`.
@@ -73,20 +79,24 @@ fn joins_in(unplaced: &UnplacedProgram, step: &UnplacedStep) -> Option<u32> {
     if !written.any(|u| unplaced.joins.contains(&u.version)) {
         return None;
     }
-    let of_turn = |symbol: SymbolId| {
-        let running = DimExpr::symbol(symbol);
-        step.when.branches().iter().any(|branch| branch.taken == running)
-    };
-    let l = unplaced.loops.iter().position(|l| of_turn(l.symbol))?;
-    Some(l as u32)
+    let of_turn = || unplaced.loops.iter().position(|l| turn_in(&step.when, l.symbol).is_some());
+    step.counted.or_else(|| of_turn().map(|l| l as u32))
+}
+
+/// Which branch is whether a loop runs.
+fn turn_in(when: &When, symbol: SymbolId) -> Option<usize> {
+    let running = DimExpr::symbol(symbol);
+    when.branches().iter().position(|branch| branch.taken == running)
 }
 
 /// Without the branch that is whether a loop runs, and what is inside of it.
 pub fn outside(when: &When, symbol: SymbolId) -> When {
-    let running = DimExpr::symbol(symbol);
-    let is_turn = |branch: &Branch| branch.taken == running;
-    match when.branches().iter().position(is_turn) {
-        Some(at) => When::all(when.branches()[..at].to_vec()),
-        None => when.clone(),
-    }
+    turn_in(when, symbol).map_or_else(|| when.clone(), |at| When::all(when.branches()[..at].to_vec()))
+}
+
+/// Without the branch that is whether a loop runs; none where there is no such branch.
+pub fn without(when: &When, symbol: SymbolId) -> Option<When> {
+    let at = turn_in(when, symbol)?;
+    let (before, after) = (&when.branches()[..at], &when.branches()[at + 1..]);
+    Some(When::all([before, after].concat()))
 }

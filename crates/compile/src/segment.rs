@@ -14,7 +14,8 @@ pub fn segments(steps: &[Step], levels: &[Level], turns: &[(Range<u32>, Unplaced
         match (turn, out.last_mut()) {
             (Some((range, l)), _) if range.start == i => {
                 let turns = u32::try_from(l.most).unwrap_or(u32::MAX);
-                out.push(Segment::Repeat { levels: range.clone(), turns, running: l.symbol });
+                let (levels, running, count) = (range.clone(), l.symbol, l.turns.clone());
+                out.push(Segment::Repeat { levels, turns, running, count });
             }
             (Some(_), _) => {}
             (None, _) if host => out.push(Segment::Host { level: i }),

@@ -201,7 +201,7 @@ impl StepBuilder {
         uses.shrink_to_fit();
         let origin = cx.origin();
         let (reason, when) = (String::new(), cx.when());
-        cx.push(UnplacedStep { kind, uses, origin, reason, meaning, cost, when });
+        cx.push(UnplacedStep { kind, uses, origin, reason, meaning, cost, when, counted: None });
         Ok(())
     }
 

@@ -22,7 +22,7 @@ pub struct Stop {
 pub fn prepare(cx: &mut LowerCx<'_>) -> LowerResult<Option<Stop>> {
     let Some(output) = cx.graph.stop().and_then(|at| cx.graph.outputs().get(at)) else { return Ok(None) };
     let at = cx.at(output.value)?;
-    let count = cx.word_of(&at, "the frame's kernel reads one word of scratch")?;
+    let count = cx.word_of(&at, "the frame's kernel reads one word")?;
     let grids = gather(cx)?;
     Ok(Some(Stop { count, grids }))
 }

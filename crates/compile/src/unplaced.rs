@@ -3,7 +3,7 @@
 use pumice_ir::ValueType;
 use pumice_ir::infer::normalize_axis;
 use pumice_plan::{Access, Cost, Meaning, RegionKind, StepKind, View};
-use pumice_types::{SymbolId, When};
+use pumice_types::{DimExpr, SymbolId, When};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -157,6 +157,8 @@ pub struct UnplacedStep {
     pub cost: Cost,
     /// The branches that must be taken for it.
     pub when: When,
+    /// The loop of counted turns that it is of, whose every turn is taken: `when` does not name it.
+    pub counted: Option<u32>,
 }
 
 /// Everything lowering made for one range of the symbols.
@@ -187,6 +189,8 @@ pub struct UnplacedLoop {
     pub symbol: SymbolId,
     /// Turns at most.
     pub most: u64,
+    /// How many there are, where the caller's symbols say so.
+    pub turns: Option<DimExpr>,
     /// What a turn begins with, what it leaves for the next, and what is there behind the loop, all in one buffer.
     pub carried: Vec<[UnplacedVersion; 3]>,
 }

@@ -4,13 +4,20 @@
 use pumice_compile::{Options, compile};
 use pumice_cpu_ref::RefEval;
 use pumice_ir::ops::kv_append::AppendMode;
-use pumice_ir::{GraphBuilder, f32, sym};
+use pumice_ir::{GraphBuilder, Value, f32, sym};
 use pumice_plan::check::check;
 use pumice_plan::{Access, Plan, PlanValue, Program, Segment, Step, Use, VersionId, VersionOrigin};
-use pumice_types::{Target, When};
+use pumice_types::{Branch, DType, DimExpr, Target, When};
+
+/// What ends the turns of a loop: the caller's symbol, which says how many there are, or the device.
+#[derive(Clone, Copy, PartialEq)]
+enum Ends {
+    Counted,
+    Found,
+}
 
 /// A cache that grows by two versions a turn and a state that is rewritten; both are read before and behind.
-fn plan(target: &Target) -> Plan {
+fn plan(target: &Target, ends: Ends) -> Plan {
     let g = GraphBuilder::new("g");
     let x = g.input("x", f32([sym("n", 0..=40), 6.into()]));
     let all = [g.cache("s", f32([8, 6]), 0), g.state("t", f32([8, 6]))];
@@ -19,12 +26,29 @@ fn plan(target: &Target) -> Plan {
         g.output(&format!("{name}_t"), g.neg(g.state_read(of[1])));
     };
     read("before", all);
-    let all = g.loop_(g.dim_of(x, 0), all, |g, i, [s, t]| {
+    let turn = |g: &GraphBuilder, i: Value, [s, t]: [Value; 2]| {
         let row = g.unsqueeze(g.gather(x, i, 0), &[0]);
         let s = g.named("between").kv_append(s, row, i, 0, AppendMode::Circular);
         let s = g.kv_append(s, g.neg(row), i, 0, AppendMode::Linear);
         [s, g.state_write(t, g.add(g.state_read(t), g.state_read(s)))]
-    });
+    };
+    let [zero, one] = [0.0, 1.0].map(|n| g.constant_scalar(DType::I32, n));
+    let all = match ends {
+        Ends::Counted => g.loop_(g.dim_of(x, 0), all, turn),
+        Ends::Found => {
+            let rows = g.extent(x, 0);
+            let [_, s, t] = g.named("loop").while_(
+                40,
+                [zero, all[0], all[1]],
+                |g, [i, ..]| g.less(i, rows),
+                |g, [i, s, t]| {
+                    let [s, t] = turn(g, i, [s, t]);
+                    [g.add(i, one), s, t]
+                },
+            );
+            [s, t]
+        }
+    };
     read("behind", all);
     let plan =
         compile(&g.build().expect("sound"), target, &Options::default(), &RefEval).expect("it compiles");
@@ -112,7 +136,7 @@ fn run_when(plan: &mut Plan, of: VersionId, when: impl Fn(&When) -> When) -> boo
 }
 
 /// What is planted, what the checker says of it, and how.
-const FAULTS: [(&str, &str, Change); 17] = [
+const FAULTS: [(&str, &str, Change); 15] = [
     ("a turn reads what was before its loop", "reads s (3)", |p, [s, _]| {
         renamed(p, &s.turn, true, reads(s.begins), s.before)
     }),
@@ -155,23 +179,56 @@ const FAULTS: [(&str, &str, Change); 17] = [
     ("a loop leaves a version of another state", "is not where its slot is", |p, [s, t]| {
         becomes(p, s.left, VersionOrigin::Left(t.begins))
     }),
+    ("the run ends with what turns leave", "state s should hold loop.kv_append", |p, [s, _]| {
+        std::mem::replace(&mut p.runs[0].states[0], s.next) == s.left
+    }),
+];
+
+/// Where the device ends the loop.
+const OF_FOUND: [(&str, &str, Change); 2] = [
     ("it is written behind the last turn", "behind the last turn of its loop", |p, [_, t]| {
         run_when(p, t.next, |_| When::ALWAYS)
     }),
     ("it is written in a branch of a turn", "is written where a choice was taken", |p, [_, t]| {
         run_when(p, t.next, |when| when.and(when.branches().last().expect("a turn").clone()))
     }),
-    ("the run ends with what turns leave", "state s should hold loop.kv_append", |p, [s, _]| {
-        std::mem::replace(&mut p.runs[0].states[0], s.next) == s.left
+];
+
+/// Where turns are counted.
+const OF_COUNTED: [(&str, &str, Change); 4] = [
+    ("it is written in a branch of a turn", "it runs whatever is chosen", |p, [_, t]| {
+        let Some(Segment::Repeat { running, .. }) = repeat(p).cloned() else { return false };
+        let branch = Branch { taken: DimExpr::symbol(running), otherwise: false };
+        run_when(p, t.next, |when| when.and(branch.clone()))
+    }),
+    ("nothing says how many turns there are", "finds whether its loop runs", |p, _| {
+        let Some(Segment::Repeat { count, .. }) = repeat(p) else { return false };
+        count.take().is_some()
+    }),
+    ("only the run finds how many turns there are", "is not known before the run", |p, _| {
+        let Some(Segment::Repeat { running, count, .. }) = repeat(p) else { return false };
+        count.replace(DimExpr::symbol(*running)).is_some()
+    }),
+    ("there may be more turns than at most", "has more turns than 39", |p, _| {
+        let Some(Segment::Repeat { turns, .. }) = repeat(p) else { return false };
+        std::mem::replace(turns, 39) == 40
     }),
 ];
 
+/// The first loop.
+fn repeat(plan: &mut Plan) -> Option<&mut Segment> {
+    program(plan).segments.iter_mut().find(|segment| matches!(segment, Segment::Repeat { .. }))
+}
+
 #[test]
 fn planted_faults_are_found() {
-    for target in [Target::lavapipe(), Target::h200()] {
-        let sound = plan(&target);
+    let kinds = [(Ends::Counted, &OF_COUNTED[..]), (Ends::Found, &OF_FOUND[..])];
+    for (target, (ends, own)) in
+        [Target::lavapipe(), Target::h200()].iter().flat_map(|t| kinds.map(|k| (t, k)))
+    {
+        let sound = plan(target, ends);
         let versions = [0, 1].map(|state| Versions::of(&sound.runs[0].program, state));
-        for (what, said, change) in FAULTS {
+        for (what, said, change) in FAULTS.iter().chain(own) {
             let mut plan = sound.clone();
             assert!(change(&mut plan, &versions), "{what}: nothing to change\n{sound}");
             let faults = check(&plan).expect_err(what);
@@ -184,7 +241,7 @@ fn planted_faults_are_found() {
 #[test]
 fn a_state_that_is_carried_is_not_copied() {
     for target in [Target::lavapipe(), Target::h200()] {
-        let plan = plan(&target);
+        let plan = plan(&target, Ends::Counted);
         let program = &plan.runs[0].program;
         for (state, slot) in (0..).zip(&plan.states) {
             let of = |v: &&PlanValue| program.state_of(v.origin) == Some(state);

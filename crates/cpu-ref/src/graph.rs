@@ -9,7 +9,7 @@ use crate::custom::CustomOps;
 use crate::eval::{EvalCx, Status};
 use crate::perturb::perturb;
 use crate::{machine, ops};
-use pumice_ir::{ConstEval, Demand, Graph, Loops, Node, NodeId, Op, Relation, ValueId, ValueType};
+use pumice_ir::{ConstEval, Demand, Graph, LoopInfo, Loops, Node, NodeId, Op, Relation, ValueId, ValueType};
 use pumice_runtime::CustomError;
 use pumice_types::tensor::byte_count;
 use pumice_types::{Bindings, Bytes, DType, DimExpr, SymbolId, Tensor, dim};
@@ -219,22 +219,16 @@ impl Run<'_> {
             return Ok(());
         }
         let inits = l.carried.values().filter_map(|&v| graph.def(v).input(0));
-        let mut carried: Vec<Option<Arc<Array>>> =
-            inits.map(|v| self.result.values[v.index()].clone()).collect();
-        for _ in 0..l.most {
-            if !goes_on(&carried) {
+        let mut carried: Carried = inits.map(|v| self.result.values[v.index()].clone()).collect();
+        let extent = |source| EvalError::Extent { name: graph.node_name(l.end).to_owned(), source };
+        let known = l.turns.as_ref().map(|turns| turns.eval(&self.bindings)).transpose().map_err(extent)?;
+        for turn in 0..l.most as i64 {
+            if !known.map_or_else(|| goes_on(&carried), |turns| turn < turns) {
                 break;
             }
-            for (&v, value) in l.carried.values().zip(&carried) {
-                self.result.values[v.index()].clone_from(value);
-            }
-            for &id in l.nodes.iter().filter(|id| graph.node(**id).op.carries().is_none()) {
-                self.node(id)?;
-            }
-            let next = end.operands().take(l.carried.len());
-            carried = next.map(|v| self.result.values[v.index()].clone()).collect();
+            carried = self.turn(&l, &carried)?;
         }
-        if goes_on(&carried) {
+        if known.is_none() && goes_on(&carried) {
             let (node, status) = (graph.node_name(l.end).to_owned(), Status::FoundExtent(0));
             self.result.status.push(StatusEvent { node, status });
         }
@@ -245,8 +239,26 @@ impl Run<'_> {
     }
 }
 
+impl Run<'_> {
+    /// What a turn leaves of what it begins with.
+    fn turn(&mut self, l: &LoopInfo, begins: &Carried) -> Result<Carried, EvalError> {
+        let graph = self.graph;
+        for (&v, value) in l.carried.values().zip(begins) {
+            self.result.values[v.index()].clone_from(value);
+        }
+        for &id in l.nodes.iter().filter(|id| graph.node(**id).op.carries().is_none()) {
+            self.node(id)?;
+        }
+        let next = graph.node(l.end).operands().take(l.carried.len());
+        Ok(next.map(|v| self.result.values[v.index()].clone()).collect())
+    }
+}
+
+/// What turns of a loop begin with and leave, by its place.
+type Carried = Vec<Option<Arc<Array>>>;
+
 /// Whether there is a turn with what it would begin with.
-fn goes_on(carried: &[Option<Arc<Array>>]) -> bool {
+fn goes_on(carried: &Carried) -> bool {
     carried.first().is_some_and(|flag| flag.as_ref().is_some_and(|f| f.as_ints()[0] > 0))
 }
 

@@ -95,6 +95,17 @@ impl GraphBuilder {
         graph.values.reserve_exact(nodes);
     }
 
+    /// Loops that are built from now on, and whose turns are known and at most so many, have their turns built one
+    /// after the other: 16 before it is called. Of more turns, and of 0 here, the body is recorded once and replayed.
+    pub fn unroll(&self, most: u64) {
+        self.inner.borrow_mut().unroll = most;
+    }
+
+    /// Whether so many turns are built one after the other.
+    pub(crate) fn unrolls(&self, turns: i64) -> bool {
+        u64::try_from(turns).is_ok_and(|turns| turns <= self.inner.borrow().unroll)
+    }
+
     /// A tensor the caller gives for every run.
     #[track_caller]
     pub fn input(&self, name: &str, ty: impl Into<TypeSpec>) -> Value {

@@ -18,6 +18,8 @@ pub struct LoopInfo {
     pub running: DimExpr,
     /// Turns at most.
     pub most: u64,
+    /// How many there are, where the caller's symbols say so: less than one is none.
+    pub turns: Option<DimExpr>,
     /// Its nodes, in their order, without the end.
     pub nodes: Vec<NodeId>,
     /// What turns begin with, by its place.
@@ -42,8 +44,8 @@ impl Loops {
         for (end, of) in ends {
             numbers.insert(of.number, loops.all.len() as u32);
             let (nodes, carried) = (Vec::new(), BTreeMap::new());
-            let (running, most) = (of.running.clone(), of.most);
-            loops.all.push(LoopInfo { end, running, most, nodes, carried });
+            let (running, most, turns) = (of.running.clone(), of.most, of.turns.cloned());
+            loops.all.push(LoopInfo { end, running, most, turns, nodes, carried });
         }
         if loops.all.is_empty() {
             return loops;

@@ -2,7 +2,8 @@
 //! the plans are equal. Never here: a judgement.
 
 use crate::hist::ranges;
-use crate::plan::{Plan, Program, Run};
+use crate::plan::{Plan, Program, Run, Segment};
+use crate::print::{branches, turns_of};
 use crate::region::RegionKind;
 use crate::step::Step;
 use serde::{Deserialize, Serialize};
@@ -46,25 +47,28 @@ impl fmt::Display for Difference {
 
 /// All differences, in the order of the plan's parts.
 pub fn diff(a: &Plan, b: &Plan) -> Vec<Difference> {
-    let mut list = List(Vec::new());
+    let mut list = List { plans: [a, b], found: Vec::new() };
     list.origin(a, b);
     list.interface(a, b);
     list.program("load", &a.load, &b.load);
     list.streams(a, b);
     list.runs(a, b);
-    if list.0.is_empty() && a != b {
+    if list.found.is_empty() && a != b {
         list.other("constants, scalars, frames, checks or values".to_owned());
     }
-    list.0
+    list.found
 }
 
-struct List(Vec<Difference>);
+struct List<'p> {
+    plans: [&'p Plan; 2],
+    found: Vec<Difference>,
+}
 
-impl List {
+impl List<'_> {
     fn compare<T: PartialEq + fmt::Display>(&mut self, what: &str, a: &T, b: &T) {
         if a != b {
             let (what, from, to) = (what.to_owned(), a.to_string(), b.to_string());
-            self.0.push(Difference::Changed { what, from, to });
+            self.found.push(Difference::Changed { what, from, to });
         }
     }
 
@@ -74,17 +78,17 @@ impl List {
         for (name, from) in &left {
             match right.get(name) {
                 Some(to) => self.compare(&format!("{what} {name}"), from, to),
-                None => self.0.push(Difference::Removed { what: format!("{what} {name}") }),
+                None => self.found.push(Difference::Removed { what: format!("{what} {name}") }),
             }
         }
         for name in right.keys().filter(|n| !left.contains_key(*n)) {
-            self.0.push(Difference::Added { what: format!("{what} {name}") });
+            self.found.push(Difference::Added { what: format!("{what} {name}") });
         }
     }
 
     /// Notes that two things differ which are not shown.
     fn other(&mut self, what: String) {
-        self.0.push(Difference::Changed { what, from: "one".to_owned(), to: "another".to_owned() });
+        self.found.push(Difference::Changed { what, from: "one".to_owned(), to: "another".to_owned() });
     }
 
     /// What the plans were made of and for.
@@ -130,11 +134,11 @@ impl List {
         for (range, &i) in &left {
             match right.get(range) {
                 Some(&j) => self.run(range, &a.runs[i], &b.runs[j]),
-                None => self.0.push(Difference::Removed { what: format!("run {range}") }),
+                None => self.found.push(Difference::Removed { what: format!("run {range}") }),
             }
         }
         for range in right.keys().filter(|r| !left.contains_key(*r)) {
-            self.0.push(Difference::Added { what: format!("run {range}") });
+            self.found.push(Difference::Added { what: format!("run {range}") });
         }
     }
 
@@ -148,6 +152,11 @@ impl List {
         ] {
             self.compare(&format!("{range}: {what}"), &from, &to);
         }
+        let loops = |plan: &Plan, run: &Run| {
+            let all: Vec<String> = run.program.segments.iter().filter_map(|s| turns(plan, s)).collect();
+            if all.is_empty() { "none".to_owned() } else { all.join("; ") }
+        };
+        self.compare(&format!("{range}: loops"), &loops(self.plans[0], a), &loops(self.plans[1], b));
         self.compare(&format!("{range}: scratch"), &x.scratch.0, &y.scratch.0);
         self.compare(&format!("{range}: frame words"), &a.frame.words.len(), &b.frame.words.len());
         self.program(range, &a.program, &b.program);
@@ -162,20 +171,22 @@ impl List {
                 self.step(&format!("{place}: {name}"), (x, *level_x), (y, *level_y));
             }
             let gone = steps.iter().skip(others.len());
-            self.0.extend(gone.map(|_| Difference::Removed { what: format!("{place}: {name}") }));
+            self.found.extend(gone.map(|_| Difference::Removed { what: format!("{place}: {name}") }));
         }
         for (name, steps) in &right {
             let new = steps.iter().skip(left.get(name).map_or(0, Vec::len));
-            self.0.extend(new.map(|_| Difference::Added { what: format!("{place}: {name}") }));
+            self.found.extend(new.map(|_| Difference::Added { what: format!("{place}: {name}") }));
         }
     }
 
     fn step(&mut self, what: &str, (a, level_a): (&Step, u32), (b, level_b): (&Step, u32)) {
-        let before = self.0.len();
+        let before = self.found.len();
         self.compare(&format!("{what}, level"), &level_a, &level_b);
         let spans = |s: &Step| s.uses.iter().map(|u| u.span.to_string()).collect::<Vec<_>>().join(" ");
         self.compare(&format!("{what}, spans"), &spans(a), &spans(b));
-        if self.0.len() == before && (&a.kind, &a.meaning, &a.cost) != (&b.kind, &b.meaning, &b.cost) {
+        let [x, y] = [(self.plans[0], a), (self.plans[1], b)].map(|(plan, step)| branches(plan, &step.when));
+        self.compare(&format!("{what}, when"), &x, &y);
+        if self.found.len() == before && (&a.kind, &a.meaning, &a.cost) != (&b.kind, &b.meaning, &b.cost) {
             let part = match (a.kind != b.kind, a.meaning != b.meaning) {
                 (true, _) => "arguments or grid",
                 (_, true) => "meaning",
@@ -184,6 +195,13 @@ impl List {
             self.other(format!("{what}, {part}"));
         }
     }
+}
+
+/// The levels of a loop, and how often they are replayed; none of another segment.
+fn turns(plan: &Plan, segment: &Segment) -> Option<String> {
+    let Segment::Repeat { levels, turns, running, count } = segment else { return None };
+    let often = turns_of(plan, *turns, *running, count.as_ref());
+    Some(format!("levels {}..{} {often}", levels.start, levels.end))
 }
 
 /// Steps with their levels, by origin and label.

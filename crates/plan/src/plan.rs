@@ -4,11 +4,13 @@
 use crate::file::PlanForm;
 use crate::frame::Frame;
 use crate::kernel::Fingerprint;
+use crate::kernels::frame::FrameFind;
 use crate::region::{Region, RegionKind, Span};
-use crate::step::{Step, StepId, VersionId};
+use crate::step::{Step, StepId, StepKind, VersionId};
 use crate::stream::Stream;
 use pumice_types::{
     Bytes, DType, DimExpr, Encoding, Precision, ScalarId, SymbolId, SymbolTable, TableId, Target, Tensor,
+    When,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -244,6 +246,9 @@ pub enum Segment {
         turns: u32,
         /// The symbol. Where it is 0 the steps of the turn do nothing, but for those that find it.
         running: SymbolId,
+        /// How many turns there are, where the caller's symbols say so: less than one is none. Then every turn is
+        /// taken, and no step finds the symbol.
+        count: Option<DimExpr>,
     },
     /// Host steps of one level, run while the device is idle.
     Host {
@@ -266,6 +271,16 @@ pub struct Program {
 }
 
 impl Program {
+    /// The branches that all steps of a turn, whose levels these are, stand under: where they are not taken the turn
+    /// does nothing. Steps that find words of the frame run whatever is taken, and say nothing.
+    pub fn turn_when(&self, levels: &Range<u32>) -> When {
+        let all = self.levels.get(levels.start as usize..levels.end as usize).unwrap_or_default();
+        let steps = all.iter().flat_map(|level| self.steps_of(level)).map(|(_, step)| step);
+        let finds = |step: &&Step| matches!(&step.kind, StepKind::Dispatch { call, .. } if call.kernel.0 == FrameFind::DECL.name);
+        let whens = steps.filter(|step| !finds(step)).map(|step| step.when.clone());
+        whens.reduce(|a, b| a.common(&b)).unwrap_or_default()
+    }
+
     /// Steps of a level with their ids.
     pub fn steps_of(&self, level: &Level) -> impl Iterator<Item = (StepId, &Step)> {
         let range = level.steps.clone();

@@ -8,7 +8,7 @@ use crate::plan::{Plan, Program, Run, Segment, StateInit, Stats, VersionOrigin};
 use crate::region::RegionKind;
 use crate::step::{Grid, Step, StepId, StepKind, Use};
 use crate::stream::Residence;
-use pumice_types::{DimExpr, Var};
+use pumice_types::{Branch, DimExpr, SymbolId, Var, When};
 use std::fmt::{self, Write};
 
 impl fmt::Display for Plan {
@@ -18,18 +18,18 @@ impl fmt::Display for Plan {
         slots(f, self)?;
         if !self.load.steps.is_empty() {
             writeln!(f, "load")?;
-            program(f, &self.load)?;
+            program(f, self, &self.load)?;
         }
         for s in &self.streams {
             let name = self.params.get(s.param as usize).map_or("?", |p| p.name.as_str());
             writeln!(f, "stream of {name}  room {}", s.room.size())?;
-            program(f, &s.program)?;
+            program(f, self, &s.program)?;
         }
         for (i, run) in self.runs.iter().enumerate() {
             writeln!(f, "run {i}  {}", ranges(&self.symbols, run))?;
             frame(f, self, run)?;
             checks(f, self, run)?;
-            program(f, &run.program)?;
+            program(f, self, &run.program)?;
             stats(f, self, run)?;
         }
         Ok(())
@@ -181,6 +181,21 @@ fn expr(plan: &Plan, e: &DimExpr) -> String {
     })
 }
 
+/// The choices that must have been taken, the outermost first: `large and not empty`; `always` where there is none.
+pub(crate) fn branches(plan: &Plan, when: &When) -> String {
+    let one = |b: &Branch| format!("{}{}", if b.otherwise { "not " } else { "" }, expr(plan, &b.taken));
+    let all: Vec<String> = when.branches().iter().map(one).collect();
+    if all.is_empty() { "always".to_owned() } else { all.join(" and ") }
+}
+
+/// How often a loop is replayed: `at most 7 turns while running`, `n turns, at most 7`.
+pub(crate) fn turns_of(plan: &Plan, turns: u32, running: SymbolId, count: Option<&DimExpr>) -> String {
+    match count {
+        Some(count) => format!("{} turns, at most {turns}", expr(plan, count)),
+        None => format!("at most {turns} turns while {}", expr(plan, &DimExpr::symbol(running))),
+    }
+}
+
 fn frame(f: &mut dyn Write, plan: &Plan, run: &Run) -> fmt::Result {
     if run.frame.words.is_empty() {
         return Ok(());
@@ -214,12 +229,12 @@ fn checks(f: &mut dyn Write, plan: &Plan, run: &Run) -> fmt::Result {
     Ok(())
 }
 
-fn program(f: &mut dyn Write, program: &Program) -> fmt::Result {
+fn program(f: &mut dyn Write, plan: &Plan, program: &Program) -> fmt::Result {
     for (s, segment) in program.segments.iter().enumerate() {
         let (levels, border) = match segment {
             Segment::Gpu { levels } => (levels.clone(), format!("segment {s}")),
-            Segment::Repeat { levels, turns, .. } => {
-                (levels.clone(), format!("segment {s}, at most {turns} turns"))
+            Segment::Repeat { levels, turns, running, count } => {
+                (levels.clone(), format!("segment {s}, {}", turns_of(plan, *turns, *running, count.as_ref())))
             }
             Segment::Host { level } => (*level..level.saturating_add(1), format!("segment {s} host")),
         };
@@ -239,14 +254,14 @@ fn program(f: &mut dyn Write, program: &Program) -> fmt::Result {
             }
             writeln!(f)?;
             for (id, step) in program.steps_of(level) {
-                self::step(f, program, id, step)?;
+                self::step(f, plan, program, (id, step))?;
             }
         }
     }
     Ok(())
 }
 
-fn step(f: &mut dyn Write, program: &Program, id: StepId, step: &Step) -> fmt::Result {
+fn step(f: &mut dyn Write, plan: &Plan, program: &Program, (id, step): (StepId, &Step)) -> fmt::Result {
     write!(f, "  {id}  {}", step.label())?;
     let (reads, writes) = (used(program, step, false), used(program, step, true));
     for (mark, text) in [("   ", reads), (" -> ", writes)].iter().filter(|(_, t)| !t.is_empty()) {
@@ -262,9 +277,8 @@ fn step(f: &mut dyn Write, program: &Program, id: StepId, step: &Step) -> fmt::R
     if step.meaning.status.is_some() {
         f.write_str("  reports")?;
     }
-    for branch in step.when.branches() {
-        let not = if branch.otherwise { "not " } else { "" };
-        write!(f, "  when {not}{}", branch.taken)?;
+    if !step.when.is_always() {
+        write!(f, "  when {}", branches(plan, &step.when))?;
     }
     write!(f, "  origin {}", step.origin)?;
     match step.reason.as_str() {

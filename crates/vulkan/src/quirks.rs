@@ -100,6 +100,14 @@ pub const QUIRKS: &[Quirk] = &[
         "crates/vulkan/tests/device_codegen.rs::literals_are_not_folded_as_if_all_were_numbers",
     ),
     quirk(
+        "widened compare wrong",
+        Driver::Lavapipe,
+        "Mesa 22.3",
+        "an i32 that is widened and compared with a 64-bit literal below 2^31 is found above it, whatever it is",
+        "code widens a signed integer by arithmetic on its word, not by a conversion",
+        "crates/ir/src/ops/elementwise/cast.rs::widened",
+    ),
+    quirk(
         "first dispatch compiles",
         Driver::Lavapipe,
         "Mesa 22.3",

@@ -9,9 +9,9 @@ use crate::profile::{Bracket, Timing, needs_timestamps};
 use crate::raw::Commands;
 use crate::record::{RecordScope, record};
 use crate::submit::{RecordedSegment, Replays, lists_of};
-use pumice_plan::{FrameSlot, Plan, RegionKind, Segment, Span, StepId};
+use pumice_plan::{Plan, RegionKind, Segment, Span, StepId};
 use pumice_runtime::device::{DeviceError, DeviceSession, StepTime};
-use pumice_types::{Bindings, Bytes, ScalarId, SymbolId, SymbolTable, Var};
+use pumice_types::{Bindings, Bytes, DimExpr, ScalarId, SymbolTable, Var, When};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -36,15 +36,26 @@ pub(crate) enum Recorded {
         turn: Box<RecordedSegment>,
         /// Turns at most.
         turns: u32,
-        /// The word that is 0 where it has ended.
-        running: Span,
-        /// Turns of its last run.
-        last: u32,
+        /// How it ends.
+        ends: Ends,
+        /// The branches that its steps stand under: it does nothing where they are not taken.
+        when: When,
     },
     /// Host steps of a level.
     Host {
         /// The level.
         level: u32,
+    },
+}
+
+/// How a loop ends.
+pub(crate) enum Ends {
+    /// After so many turns.
+    After(DimExpr),
+    /// Where the device says so.
+    Found {
+        /// Turns that its next run is expected to take.
+        expected: u32,
     },
 }
 
@@ -181,49 +192,70 @@ pub(crate) fn record_program(
         Segment::Gpu { levels } => {
             RecordedSegment::record(scope, levels.clone(), symbols).map(|s| Recorded::Gpu(Box::new(s)))
         }
-        Segment::Repeat { levels, turns, running } => {
+        Segment::Repeat { levels, turns, count, .. } => {
             let turn = RecordedSegment::record(scope, levels.clone(), symbols).map(Box::new)?;
-            let running = word_of(scope, *running)?;
-            Ok(Recorded::Repeat { turn, turns: *turns, running, last: FIRST_TURNS })
+            let ends = count.clone().map_or(Ends::Found { expected: FEW_TURNS }, Ends::After);
+            Ok(Recorded::Repeat { turn, turns: *turns, ends, when: scope.program.turn_when(levels) })
         }
         Segment::Host { level } => Ok(Recorded::Host { level: *level }),
     });
     segments.collect()
 }
 
-/// Turns of a loop that are submitted together before it is known how many it takes.
-const FIRST_TURNS: u32 = 16;
+/// Turns of a loop that are submitted together at least.
+const FEW_TURNS: u32 = 16;
 
-/// Where the frame has a symbol that the run finds.
-fn word_of(scope: &RecordScope<'_>, symbol: SymbolId) -> Result<Span, DeviceError> {
-    let words = scope.frame.map_or(&[][..], |frame| &frame.words);
-    let at = words.iter().position(|w| *w == FrameSlot::Bound(symbol));
-    let at = at.ok_or_else(|| DeviceError::Unsupported(format!("no word of the frame is {symbol:?}")))?;
-    Ok(Span::new(RegionKind::Frame, Bytes(4 * at as u64), Bytes(4)))
-}
-
-/// Takes the turns of a loop: as many at once as it took the last time, then twice as many, until it has ended. A turn
-/// behind its end does nothing.
+/// Takes the turns of a loop.
 fn take_turns(
     replays: &Replays<'_>,
-    session: &Regions,
-    (turn, turns, running): (&mut RecordedSegment, u32, Span),
-    last: &mut u32,
+    scope: &RecordScope<'_>,
+    (turn, turns, when): (&mut RecordedSegment, u32, &When),
+    ends: &mut Ends,
 ) -> Result<(), DeviceError> {
-    let (mut left, mut next) = (turns, (*last).clamp(1, turns.max(1)));
+    let taken = || {
+        let unknown = |e| DeviceError::Unsupported(format!("a choice of a loop: {e}"));
+        let found = as_found(scope, replays.bindings)?;
+        when.holds(&found).map_err(unknown)
+    };
+    match ends {
+        Ends::After(count) => {
+            let unknown = |e| DeviceError::Unsupported(format!("turns of a loop: {e}"));
+            let count = count.eval(replays.bindings).map_err(unknown)?;
+            let times = u32::try_from(count.max(0)).unwrap_or(turns).min(turns);
+            match times > 0 && (when.is_always() || taken()?) {
+                true => Replays { times, ..*replays }.run(turn),
+                false => Ok(()),
+            }
+        }
+        Ends::Found { expected } => {
+            let batch = |times| Replays { times, ..*replays }.run(turn).and_then(|()| taken());
+            *expected = find_turns(batch, turns, *expected)?;
+            Ok(())
+        }
+    }
+}
+
+/// Takes batches of turns until one says that there is no further one, or there are as many as may be: first as many
+/// as are expected, then an eighth of that, and twice as many each time. A turn behind the end does nothing. Returns
+/// how many to expect the next time: as many, or a little less where they were enough, so that what one run needed is
+/// not taken for ever.
+fn find_turns(
+    mut batch: impl FnMut(u32) -> Result<bool, DeviceError>,
+    turns: u32,
+    expected: u32,
+) -> Result<u32, DeviceError> {
+    let (mut left, mut times) = (turns, expected);
+    let mut next = (expected / 8).max(FEW_TURNS);
     while left > 0 {
-        let times = next.min(left);
-        Replays { times, ..*replays }.run(turn)?;
+        times = times.min(left);
         left -= times;
-        let mut word = [0; 4];
-        session.read(running, &mut word)?;
-        if word == [0; 4] {
+        if !batch(times)? {
             break;
         }
-        next = next.saturating_mul(2);
+        (times, next) = (next, next.saturating_mul(2));
     }
-    *last = turns - left;
-    Ok(())
+    let taken = turns - left;
+    Ok(if taken <= expected { (taken - taken / 8).max(FEW_TURNS) } else { taken })
 }
 
 /// Runs segments once, waiting where the host takes over.
@@ -249,8 +281,8 @@ pub(crate) fn run_recorded(
     for one in recorded {
         match one {
             Recorded::Gpu(segment) => replays.run(segment)?,
-            Recorded::Repeat { turn, turns, running, last } => {
-                take_turns(&replays, scope.session, (turn, *turns, *running), last)?;
+            Recorded::Repeat { turn, turns, ends, when } => {
+                take_turns(&replays, scope, (turn, *turns, when), ends)?;
             }
             Recorded::Host { level } => {
                 run_host_level(loaded, which, scope, *level, bindings, &mut |_, _| {})?;
@@ -326,4 +358,42 @@ fn profile(
         }
     }
     Ok(times)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The batches that a loop of so many turns takes, and how many it then expects.
+    fn batches(needed: u32, most: u32, expected: u32) -> (Vec<u32>, u32) {
+        let mut taken = Vec::new();
+        let next = find_turns(
+            |times| {
+                taken.push(times);
+                Ok(taken.iter().sum::<u32>() < needed)
+            },
+            most,
+            expected,
+        );
+        (taken, next.expect("no batch fails"))
+    }
+
+    #[test]
+    fn batches_follow_what_runs_need() {
+        assert_eq!(batches(5, 100, FEW_TURNS), (vec![16], 16));
+        assert_eq!(batches(100, 100, FEW_TURNS), (vec![16, 16, 32, 36], 100));
+        assert_eq!(batches(100, 1 << 24, 100), (vec![100], 88));
+        assert_eq!(batches(100, 1 << 24, 88), (vec![88, 16], 104));
+        assert_eq!(batches(7, 7, 16), (vec![7], 16));
+    }
+
+    /// One long run is not paid for by all that come after it.
+    #[test]
+    fn what_one_run_needed_is_forgotten() {
+        let mut expected = batches(1 << 20, 1 << 24, FEW_TURNS).1;
+        for _ in 0..100 {
+            expected = batches(3, 1 << 24, expected).1;
+        }
+        assert!(expected <= 2 * FEW_TURNS, "{expected}");
+    }
 }

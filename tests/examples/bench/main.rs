@@ -14,6 +14,7 @@ mod data;
 mod encoder;
 mod experts;
 mod forward;
+mod found;
 mod ordered;
 mod pin;
 mod pools;
@@ -218,6 +219,7 @@ fn cases(rig: &Rig, fresh: Option<&Path>) -> Outcome<Vec<Case>> {
         return Fresh::cases(file);
     }
     let mut cases = of_kernels(rig.judges_gpu())?;
+    cases.extend(found::cases(rig.judges_gpu()));
     cases.extend(convolutions::cases(rig)?);
     cases.extend(pools::cases(rig));
     cases.extend(resnet::cases(rig));

@@ -122,7 +122,17 @@ impl Report {
                 let value = rate(row).zip(other);
                 value.map_or(Verdict::Open("other case missing"), |(a, b)| met(a >= share * b))
             }
+            Bar::After(other, us) => self.held_by(row, other, |other| other + us),
+            Bar::TimesOf(other, times) => self.held_by(row, other, |other| other * times),
         }
+    }
+
+    /// Whether a row takes at most what `most` makes of another case's time.
+    fn held_by(&self, row: &Row, other: &str, most: impl Fn(f64) -> f64) -> Verdict {
+        let other = self.rows.iter().find(|r| r.case == other);
+        other.map_or(Verdict::Open("other case missing"), |r| {
+            if row.times.median <= most(r.times.median) { Verdict::Met } else { Verdict::NotMet }
+        })
     }
 
     fn line(&self, row: &Row) -> String {
@@ -203,5 +213,7 @@ fn bar(bar: &Bar) -> String {
         Bar::Ratio(least) => format!("ratio >= {least}"),
         Bar::RatioBeyond(least, us) => format!("ratio >= {least} beyond {us} us"),
         Bar::ShareOf(case, share) => format!(">= {share} of {}", case.trim_start_matches("S1.")),
+        Bar::After(_, us) => format!("<= {us} us more"),
+        Bar::TimesOf(_, times) => format!("<= {times} times"),
     }
 }

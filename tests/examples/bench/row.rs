@@ -27,6 +27,10 @@ pub enum Bar {
     RatioBeyond(f64, f64),
     /// A share of another case's rate in the same run.
     ShareOf(String, f64),
+    /// So many microseconds more than another case of the same run.
+    After(String, f64),
+    /// So many times the time of another case of the same run.
+    TimesOf(String, f64),
 }
 
 /// What a time is turned into for people.

@@ -18,7 +18,14 @@ pub fn scans(runner: &Runner) {
         }));
         samples.push(both_directions(n));
     }
+    for (turns, unroll) in [(1, 0), (5, 4), (5, 0), (40, 64)] {
+        samples.push(Sample::graph(&format!("{turns} turns, {unroll} of them unrolled at most"), |g| {
+            g.unroll(unroll);
+            sums(g, g.input("x", f32([turns, 6])), Scan::default());
+        }));
+    }
     samples.extend([0, 1, 9, 40].map(symbolic));
+    samples.extend([0, 4, 5, 30].map(fewer_than_rows));
     samples.extend([0, 1, 33].map(along_found));
     samples.extend(DType::ALL.map(of_dtype));
     samples.extend([0, 3, 25].map(without_inputs));
@@ -71,6 +78,20 @@ fn symbolic(n: u64) -> Sample {
     let sample = Sample::graph(&format!("symbolic, {n} of 40"), |g| {
         let x = g.input("x", f32([sym("n", 0..=40), 6.into()]));
         sums(g, x, Scan { outputs: vec![ScanAxis::reverse(1), ScanAxis::forward(0)], ..Scan::default() });
+    });
+    sample.bind("n", n)
+}
+
+/// Five turns less than there are rows, or none.
+fn fewer_than_rows(n: u64) -> Sample {
+    let sample = Sample::graph(&format!("five less than {n} turns"), |g| {
+        let (x, h) = (g.input("x", f32([sym("n", 0..=40), 6.into()])), g.input("h", f32([6])));
+        let ([last], [all]) = g.loop_collecting(g.dim_of(x, 0) - 5, [h], |g, i, [h]| {
+            let h = g.add(h, g.gather(x, i, 0));
+            ([h], [g.neg(h)])
+        });
+        g.output("last", last);
+        g.output("all", all);
     });
     sample.bind("n", n)
 }

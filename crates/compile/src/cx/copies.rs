@@ -76,13 +76,13 @@ impl LowerCx<'_> {
         Ok(to)
     }
 
-    /// A value of one element as the first word of a version in scratch that nothing else fills: copied there if it is
-    /// not.
+    /// A value of one element as the first word of a version that has nothing else, where a kernel of the frame reads
+    /// it: copied to scratch if it is not.
     pub fn word_of(&mut self, at: &PlacedView, why: &str) -> LowerResult<PlacedView> {
         let version = &self.unplaced.versions[at.version.0 as usize];
         let alone = pumice_ir::shape::product(&version.ty.shape).is(1) && at.part.is_none();
         let word = at.view.storage == Storage::Arena && at.view.offset.is(0);
-        if alone && word && self.unplaced.buffer_of(at.version).class == StorageClass::Scratch {
+        if alone && word && is_read_by_frame(self.unplaced.buffer_of(at.version).class) {
             return Ok(at.clone());
         }
         let ty = ValueType::new(at.view.dtype, at.view.shape.clone());
@@ -107,4 +107,10 @@ impl LowerCx<'_> {
     pub fn remember_copy(&mut self, at: &PlacedView, copy: &PlacedView) {
         self.copies.0.entry(at.version).or_default().push((at.clone(), copy.clone()));
     }
+}
+
+/// Whether kernels of the frame read words of such a buffer.
+fn is_read_by_frame(class: StorageClass) -> bool {
+    use StorageClass::{HostResult, Input, Scratch, State};
+    matches!(class, Scratch | State(_) | Input(_) | HostResult)
 }

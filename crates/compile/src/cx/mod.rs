@@ -17,7 +17,7 @@ use copies::Copies;
 use indexmap::IndexSet;
 use pumice_ir::{Demand, Graph, LoopInfo, Loops, NodeId, ValueId, ValueType};
 use pumice_plan::{Frame, FrameBuilder, FrameWord, JoinedParams, Storage, View};
-use pumice_types::{Branch, DType, DimExpr, Target, When};
+use pumice_types::{Branch, DType, DimExpr, SymbolId, Target, When};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use values::Values;
@@ -187,6 +187,12 @@ impl<'g> LowerCx<'g> {
     /// The loop that a node ends.
     pub fn loop_ended_by(&self, id: NodeId) -> Option<LoopInfo> {
         self.loops.ended_by(id).map(|l| self.loops.all[l].clone())
+    }
+
+    /// Whether a symbol says of each turn of a loop that it is there, and how many there are is known before the run.
+    pub fn is_counted(&self, symbol: SymbolId) -> bool {
+        let running = DimExpr::symbol(symbol);
+        self.loops.all.iter().any(|l| l.running == running && l.turns.is_some())
     }
 
     /// Gives what branches make the places where they join, before anything is lowered.

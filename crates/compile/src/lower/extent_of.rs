@@ -2,18 +2,35 @@
 
 use super::Lower;
 use crate::cx::{LowerCx, LowerResult};
-use pumice_ir::NodeId;
 use pumice_ir::ops::{ExtentOf, OpDef};
+use pumice_ir::{Graph, NodeId, ValueId};
 use pumice_plan::FrameSlot;
+use pumice_types::{DType, SymbolId};
 
 impl Lower for ExtentOf {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
         let node = cx.graph.node(id);
         let symbol = self.finds().ok_or("its extent is no symbol")?;
-        let count = cx.at(node.input(0).ok_or("it has no count")?)?;
-        let count = cx.word_of(&count, "the frame's kernel reads one word of scratch")?;
+        if cx.is_counted(symbol) {
+            cx.place_in_frame(node.output(), FrameSlot::Expr(1u64.into()), Some(1u64.into()));
+            return Ok(());
+        }
+        let count = cx.at(count_before_its_report(cx.graph, id, symbol).ok_or("it has no count")?)?;
+        let count = cx.word_of(&count, "the frame's kernel reads one word")?;
         cx.finds(symbol, count);
         cx.place_in_frame(node.output(), FrameSlot::Bound(symbol), Some(self.extent.clone()));
         Ok(())
+    }
+}
+
+/// The count of a node that finds a symbol; where it is one that was held between 0 and the symbol's largest value, the
+/// one before that: the step of the row holds it as well, and need not wait for the one that reports.
+fn count_before_its_report(graph: &Graph, id: NodeId, symbol: SymbolId) -> Option<ValueId> {
+    let count = graph.node(id).input(0)?;
+    let (maker, most) = (graph.def(count), graph.symbols().get(symbol)?.max);
+    let same = maker.op.holds_count().is_some_and(|held| u64::try_from(held) == Ok(most));
+    match maker.input(0) {
+        Some(given) if same && graph.ty(given).dtype() == DType::I32 => Some(given),
+        _ => Some(count),
     }
 }

@@ -40,27 +40,37 @@ impl Lower for Loop {
         let l = cx.loop_ended_by(id).ok_or("it ends no loop")?;
         let symbol = l.running.as_symbol().ok_or("no symbol says whether it runs")?;
         let carried: Vec<ValueId> = l.carried.values().copied().collect();
-        let mut unplaced = UnplacedLoop { symbol, most: l.most, carried: Vec::new() };
+        let mut unplaced = UnplacedLoop { symbol, most: l.most, turns: l.turns.clone(), carried: Vec::new() };
         let branch = Branch { taken: self.running.clone(), otherwise: false };
         let places = carried.iter().zip(node.operands()).map(|(&v, next)| place_of(cx, v, next));
         let places = places.collect::<LowerResult<Vec<_>>>()?;
         let next = cx.inside(branch.clone(), |cx| next_values(cx, id, &places))?;
         for ((from, place), &result) in next.iter().zip(&places).zip(&node.outputs) {
-            // What the step that makes it left there at once.
-            let made = from.clone().filter(|at| cx.follows_on(at, place) || is_state(cx, place));
-            let to = made.clone().unwrap_or_else(|| cx.next_of(result, place));
-            if let Some(from) = from.as_ref().filter(|_| made.is_none()) {
-                let copied =
-                    |cx: &mut LowerCx<'_>| elementwise::copy(cx, from, &to, "the next turn begins with it");
-                cx.inside(branch.clone(), copied)?;
-            }
+            let to = cx.inside(branch.clone(), |cx| leave(cx, from.as_ref(), place, result))?;
             let left = cx.next_of(result, &to);
             unplaced.carried.push([place.version, to.version, left.version]);
             cx.place(result, left);
         }
         cx.unplaced.loops.push(unplaced);
-        report(cx, id)
+        if l.turns.is_none() { report(cx, id) } else { Ok(()) }
     }
+}
+
+/// Leaves what a turn made in the place of what it began with, unless the step that made it did; the version there.
+fn leave(
+    cx: &mut LowerCx<'_>,
+    from: Option<&PlacedView>,
+    place: &PlacedView,
+    result: ValueId,
+) -> LowerResult<PlacedView> {
+    if let Some(made) = from.filter(|at| cx.follows_on(at, place) || is_state(cx, place)) {
+        return Ok(made.clone());
+    }
+    let to = cx.next_of(result, place);
+    if let Some(from) = from {
+        elementwise::copy(cx, from, &to, "the next turn begins with it")?;
+    }
+    Ok(to)
 }
 
 /// The place of a carried value. Of a state it is found from what the turn leaves: nodes that read what it began with

@@ -18,10 +18,17 @@ impl Lower for TensorScatter {
         let cache = cx.dense(node.input(0).ok_or("it has no cache")?)?;
         let update = cx.dense(node.input(1).ok_or("it has no rows")?)?;
         let axis = cache.axis(self.axis)?;
-        let reads = match rows_alone(cx, id, &cache) {
-            true => Reads { own: std::slice::from_ref(&cache), shared: &[&update] },
-            false => Reads { own: &[], shared: &[&cache, &update] },
+        // Every invocation may read any position.
+        let positions = node.input(2).map(|pos| cx.at(pos)).transpose()?;
+        let mut shared: Vec<&PlacedView> = positions.iter().chain([&update]).collect();
+        let own = match rows_alone(cx, id, &cache) {
+            true => std::slice::from_ref(&cache),
+            false => {
+                shared.push(&cache);
+                &[]
+            }
         };
+        let reads = Reads { own, shared: &shared };
         let y = in_place::result(cx, id, reads)?;
         if y.is_empty() {
             return Ok(());

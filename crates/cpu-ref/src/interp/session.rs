@@ -7,7 +7,7 @@ use super::prepare::{FrameOf, Prepared, defect, order};
 use super::program::Runner;
 use pumice_plan::{CheckedPlan, FrameSlot, PlanForm, Program, RegionKind, Run, Segment, Span, StepId};
 use pumice_runtime::device::{DeviceError, DeviceSession, FillWeights, HostOps, Loaded, StepTime};
-use pumice_types::{Bindings, Bytes, DType, ScalarId};
+use pumice_types::{Bindings, Bytes, DType, DimExpr, ScalarId, When};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -123,22 +123,42 @@ impl Loaded for Interpreted {
 
 /// Runs the steps of a segment: those of a loop until it has ended.
 fn replay_segment(
-    segment: &Segment,
+    (program, segment): (&Program, &Segment),
     ordered: &[StepId],
     runner: &mut Runner<'_>,
     one: &mut dyn FnMut(&mut Runner<'_>, StepId) -> Result<(), DeviceError>,
 ) -> Result<(), DeviceError> {
-    let (turns, running) = match segment {
-        Segment::Repeat { turns, running, .. } => (*turns, Some(*running)),
-        Segment::Gpu { .. } | Segment::Host { .. } => (1, None),
-    };
+    let (turns, when) = turns_of(program, segment, &runner.bindings)?;
+    let unknown = |e| DeviceError::Unsupported(format!("a choice of a loop: {e}"));
     for _ in 0..turns {
         ordered.iter().try_for_each(|&id| one(runner, id))?;
-        if running.is_some_and(|symbol| runner.bindings.symbol(symbol) == Some(0)) {
+        if let Some(when) = &when
+            && !when.holds(&runner.bindings).map_err(unknown)?
+        {
             break;
         }
     }
     Ok(())
+}
+
+/// How often a segment is replayed at most, and where what holds it goes on.
+fn turns_of(
+    program: &Program,
+    segment: &Segment,
+    bindings: &Bindings,
+) -> Result<(u32, Option<When>), DeviceError> {
+    Ok(match segment {
+        Segment::Repeat { turns, count: Some(count), .. } => (taken(count, *turns, bindings)?, None),
+        Segment::Repeat { levels, turns, .. } => (*turns, Some(program.turn_when(levels))),
+        Segment::Gpu { .. } | Segment::Host { .. } => (1, None),
+    })
+}
+
+/// How many turns of a loop are taken, whose number is known before the run.
+fn taken(count: &DimExpr, most: u32, bindings: &Bindings) -> Result<u32, DeviceError> {
+    let count =
+        count.eval(bindings).map_err(|e| DeviceError::Unsupported(format!("turns of a loop: {e}")))?;
+    Ok(u32::try_from(count.max(0)).unwrap_or(most).min(most))
 }
 
 /// The steps of a segment.
@@ -258,7 +278,7 @@ impl InterpreterSession {
         for segment in &program.segments {
             let steps = steps_of(program, segment);
             let ordered = order(program, seed, |id| steps.contains(&id.0));
-            replay_segment(segment, &ordered, &mut runner, &mut one)?;
+            replay_segment((program, segment), &ordered, &mut runner, &mut one)?;
         }
         Ok(())
     }

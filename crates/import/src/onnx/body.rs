@@ -8,6 +8,9 @@ use pumice_types::{DType, DimExpr, Tensor};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+/// Subgraphs that stand in one another at most.
+const MOST_DEPTH: u32 = 6;
+
 /// A subgraph with its nodes as rules see them.
 pub(super) struct Body<'a> {
     /// The op that it is of.
@@ -28,7 +31,13 @@ impl<'a> Body<'a> {
     }
 
     /// Builds it with these values as its inputs; its outputs.
+    ///
+    /// # Errors
+    /// Subgraphs that stand too deep in one another: turns that are built one after the other multiply.
     pub fn build(&self, g: &GraphBuilder, inputs: &[Value], around: &mut dyn OnnxInputs) -> Results {
+        if around.depth() >= MOST_DEPTH {
+            return Err(OnnxError::Depth { op: self.op, most: MOST_DEPTH });
+        }
         let values = self.graph.inputs.iter().map(String::as_str).zip(inputs.iter().copied()).collect();
         let initializers = &self.graph.initializers;
         let mut scope = Scope { g, values, initializers, around, missing: None };
@@ -44,7 +53,9 @@ impl<'a> Body<'a> {
     /// Whether an output is that input in every turn, or true.
     pub fn keeps(&self, output: usize, input: usize) -> bool {
         let Some(mut name) = self.graph.outputs.get(output) else { return false };
-        while let Some(node) = self.made_by(name, "Identity") {
+        // Names in a ring are told where the nodes are built.
+        for _ in &self.nodes {
+            let Some(node) = self.made_by(name, "Identity") else { break };
             let Some(from) = node.inputs.first() else { return false };
             name = from;
         }
@@ -187,5 +198,9 @@ impl OnnxInputs for Inputs<'_, '_> {
 
     fn largest_extent(&self) -> Option<u64> {
         self.scope.around.largest_extent()
+    }
+
+    fn depth(&self) -> u32 {
+        self.scope.around.depth() + 1
     }
 }

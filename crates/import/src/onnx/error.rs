@@ -53,6 +53,14 @@ pub enum OnnxError {
         /// The name.
         name: String,
     },
+    /// Subgraphs that stand too deep in one another.
+    #[error("subgraph of `{op}`: subgraphs stand in {most} others at most")]
+    Depth {
+        /// Name of the op that has the innermost.
+        op: &'static str,
+        /// How many they may stand in.
+        most: u32,
+    },
     /// An input whose type is not known, because the builder refused what makes it.
     #[error("input of `{op}`: its type is not known, what makes it was refused")]
     UnknownType {

@@ -92,4 +92,9 @@ pub trait OnnxInputs {
     fn largest_extent(&self) -> Option<u64> {
         None
     }
+
+    /// In how many subgraphs the node stands.
+    fn depth(&self) -> u32 {
+        0
+    }
 }

@@ -36,7 +36,12 @@ pub(super) struct Inner {
     pub(super) stops: Option<CallSite>,
     /// The graph's own source of random numbers.
     pub(super) source: Option<RandomSource>,
+    /// Known turns of a loop that are built one after the other, at most.
+    pub(super) unroll: u64,
 }
+
+/// What builders begin with.
+const UNROLL: u64 = 16;
 
 impl Inner {
     pub(super) fn new(name: &str, symbols: SymbolTable) -> Inner {
@@ -53,6 +58,7 @@ impl Inner {
             fed: Vec::new(),
             stops: None,
             source: None,
+            unroll: UNROLL,
         }
     }
 

@@ -147,6 +147,12 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
         false
     }
 
+    /// For an op that holds its first operand, a count, between 0 and a largest value, and does nothing to others, that
+    /// value.
+    fn holds_count(&self) -> Option<i64> {
+        None
+    }
+
     /// For an op that finds an extent while a program runs, the symbol that it is.
     fn finds(&self) -> Option<SymbolId> {
         None
@@ -228,6 +234,8 @@ pub struct LoopEnd<'o> {
     pub running: &'o DimExpr,
     /// Turns at most.
     pub most: u64,
+    /// How many there are, where the caller's symbols say so.
+    pub turns: Option<&'o DimExpr>,
 }
 
 /// What an elementwise op sees while its scalar form is made.

@@ -57,7 +57,7 @@ macro_rules! for_each_op {
                 extent_of ExtentOf "extent_of" lowered;
                 if_ If "if" lowered;
                 carry Carry "carry" lowered;
-                loop_ Loop "loop" lowered;
+                loop_ Loop "loop" lowered boxed;
                 identity Identity "identity" lowered;
                 stop_gradient StopGradient "stop_gradient" composite;
                 fused Fused "fused" lowered;
@@ -454,6 +454,11 @@ macro_rules! define_op {
             /// The stream of random numbers that it takes, if it draws some.
             pub fn stream(&self) -> Option<u64> {
                 match self { $($(Op::$Name(op) => op.stream(),)*)* }
+            }
+
+            /// The largest value that it holds a count to.
+            pub fn holds_count(&self) -> Option<i64> {
+                match self { $($(Op::$Name(op) => op.holds_count(),)*)* }
             }
 
             /// The symbol whose value it finds.

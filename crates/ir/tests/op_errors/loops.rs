@@ -1,6 +1,7 @@
 //! What loops that collect refuse.
 
 use super::mistake;
+use pumice_ir::ops::random_normal::RandomNormal;
 use pumice_ir::ops::scan::{Scan, ScanAxis};
 use pumice_ir::{GraphBuilder, OpError, Value, f32, i32, sym};
 use pumice_types::{DType, DimExpr};
@@ -49,6 +50,26 @@ refuses! {
         let some = g.compress(x, g.greater(x, g.constant_scalar(DType::F32, 0.0)), None);
         (vec![x], vec![some])
     }) => OpError::Invalid(_),
+    whiles_that_leave_less: |g| {
+        let (x, limit) = (g.input("x", i32::<u64>([])), g.input("limit", i32::<u64>([])));
+        g.while_values(9, &[x], |g, c| g.less(c[0], limit), |_, _| vec![])[0]
+    } => OpError::Invalid(_),
+    turns_that_draw: |g| turns(g, 30, |g, x| {
+        (vec![g.add(x, g.random_normal_like(x, None, RandomNormal::default()))], vec![])
+    }) => OpError::Invalid(_),
+    whiles_that_draw: |g| {
+        let limit = g.input("limit", f32::<u64>([]));
+        let body = |g: &GraphBuilder, [x]: [Value; 1]| [g.random_normal_like(x, None, RandomNormal::default())];
+        g.while_(9, [g.input("x", f32::<u64>([]))], |g, [x]| g.less(x, limit), body)[0]
+    } => OpError::Invalid(_),
+    more_turns_than_are_recorded: |g| {
+        let x = g.input("x", f32([sym("n", 0..=1 << 30)]));
+        g.loop_(g.dim_of(x, 0), [x], |g, _, [x]| [g.sin(x)])[0]
+    } => OpError::Invalid(_),
+    states_of_which_turns_leave_no_version: |g| {
+        let s = g.state("s", f32([4]));
+        g.loop_(1u64, [s], |g, _, [s]| [g.neg(g.state_read(s))])[0]
+    } => OpError::Invalid(_),
     whiles_that_leave_more: |g| {
         let (x, limit) = (g.input("x", i32::<u64>([])), g.input("limit", i32::<u64>([])));
         g.while_values(9, &[x], |g, c| g.less(c[0], limit), |_, c| vec![c[0], c[0]])[0]

@@ -5,10 +5,10 @@
 //! needed elsewhere. It is convex: no path leaves it and comes back. A group that reads a state runs before the state
 //! is overwritten, or is not formed.
 //!
-//! Left alone: integer arithmetic of rank 0 (lowering makes frame expressions of it), integer divisions (they report
-//! under their names), 64-bit integers where the target lacks them (the host computes those, alone), and edges between
-//! what is known when loading and what is not. Runs last: what products and norms took in is not seen here. Values are
-//! those of the graph to the bit.
+//! Left alone: integers of rank 0 that follow from extents and scalars (lowering makes frame expressions of them),
+//! integer divisions (they report under their names), 64-bit integers where the target lacks them (the host computes
+//! those, alone), and edges between what is known when loading and what is not. Runs last: what products and norms took
+//! in is not seen here. Values are those of the graph to the bit.
 
 use crate::pipeline::PassCx;
 use crate::rewrite::fuse::{escaping, fuse, operands, results};
@@ -61,8 +61,7 @@ fn touches_int64(graph: &Graph, id: NodeId) -> bool {
 fn member(graph: &Graph, facts: &Facts, id: NodeId) -> Option<usize> {
     let node = graph.node(id);
     let ty = graph.ty(*node.outputs.first()?);
-    // What follows from what turns begin with is no expression of the frame.
-    let frame = ty.rank() == 0 && ty.dtype().is_int() && !facts.is_in_loop(id);
+    let frame = facts.is_in_frame(id) && ty.dtype().is_int();
     (!frame).then(|| cost::instructions(graph, id)).flatten()
 }
 

@@ -4,7 +4,7 @@
 //! In: a graph. Out: answers in constant time. Never here: a decision about what to rewrite. Ops by name: the leaves,
 //! and `Extent`, which is a word of the frame whatever its operand is.
 
-use pumice_ir::{Demand, Graph, Loops, Node, NodeId, Op, Succession, ValueId};
+use pumice_ir::{Demand, Graph, Node, NodeId, Op, Succession, ValueId};
 use pumice_types::When;
 use smallvec::SmallVec;
 
@@ -13,10 +13,10 @@ pub struct Facts {
     users: Vec<SmallVec<[NodeId; 2]>>,
     output: Vec<bool>,
     load_time: Vec<bool>,
+    in_frame: Vec<bool>,
     shown: Vec<Option<ValueId>>,
     before_write: Vec<SmallVec<[NodeId; 1]>>,
     demand: Demand,
-    loops: Loops,
 }
 
 impl Facts {
@@ -27,8 +27,9 @@ impl Facts {
         let users = graph.users();
         let shown = shown_states(graph);
         let before_write = anti_dependencies(graph, &shown);
-        let (demand, loops) = (Demand::of(graph), Loops::of(graph));
-        Facts { users, output, load_time: load_time(graph), shown, before_write, demand, loops }
+        let demand = Demand::of(graph);
+        let (load_time, in_frame) = (load_time(graph), in_frame(graph));
+        Facts { users, output, load_time, in_frame, shown, before_write, demand }
     }
 
     /// The nodes that use a value, in order, once per operand position.
@@ -54,9 +55,10 @@ impl Facts {
         self.load_time[id.index()]
     }
 
-    /// Whether a loop computes a node again and again.
-    pub fn is_in_loop(&self, id: NodeId) -> bool {
-        self.loops.inside(id).is_some()
+    /// Whether a node of rank 0 follows from extents, scalars and constants alone, so that its integers may be
+    /// expressions of the frame.
+    pub fn is_in_frame(&self, id: NodeId) -> bool {
+        self.in_frame[id.index()]
     }
 
     /// When a node is computed.
@@ -131,6 +133,21 @@ fn source(graph: &Graph, node: &Node, of: &[Source]) -> Source {
         true => Source::Counted,
         false => Source::Constant,
     }
+}
+
+fn in_frame(graph: &Graph) -> Vec<bool> {
+    let mut of: Vec<bool> = Vec::with_capacity(graph.nodes().len());
+    for (_, node) in graph.nodes() {
+        let is_scalar = node.outputs.iter().all(|&v| graph.ty(v).rank() == 0);
+        let follows = match &node.op {
+            Op::Extent(_) | Op::Scalar(_) | Op::Constant(_) => true,
+            Op::Input(_) | Op::Param(_) | Op::State(_) => false,
+            op if op.finds().is_some() => true,
+            op => op.carries().is_none() && node.operands().all(|v| of[graph.value(v).def.0.index()]),
+        };
+        of.push(is_scalar && follows);
+    }
+    of
 }
 
 /// For every value, the state version whose bytes it is; views and copies by name included.

@@ -184,8 +184,7 @@ fn fills(scope: &Scope<'_>, frame: &Frame, step: &Step, call: &KernelCall) -> Re
     if !matches!(step.kind, StepKind::Dispatch { grid: Grid::Static([1, 1, 1]), .. }) {
         return Err("one group fills a row".to_owned());
     }
-    let count = frame.found[index].program.ops.len() as u32;
-    let args = [frame.program_at(index), count].map(ArgValue::U32);
+    let args = frame.find_args(index).map(ArgValue::U32);
     if call.args != args {
         return Err(format!("it has the arguments {:?}, the program of row {index} {args:?}", call.args));
     }

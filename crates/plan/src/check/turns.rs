@@ -2,8 +2,8 @@
 //!
 //! In: a program. Laws:
 //! - a loop has a turn at least, belongs to a run whose replays do not stop, and its symbol is found, 0 or 1;
-//! - a turn finds the symbol, and every other step of it runs only where that is 1: behind the last turn nothing
-//!   changes;
+//! - either how many turns there are is known before the run, and never more than at most; or a turn finds the symbol,
+//!   and every other step of it runs only where that is 1: behind the last turn nothing changes;
 //! - a turn is of dispatches alone;
 //! - what turns begin with is written before its loop, what they leave for the next in it, in the same bytes; what is
 //!   there behind the loop is written by nothing. Of a state, which is there before, nothing writes what they begin
@@ -18,39 +18,54 @@ use crate::frame::FrameSlot;
 use crate::kernels::frame::FrameFind;
 use crate::plan::{Program, Segment, VersionOrigin};
 use crate::step::{Step, StepId, StepKind, VersionId};
-use pumice_types::{Branch, DimExpr, SymbolId};
+use pumice_types::{Branch, DimExpr, SymbolId, When};
 use std::ops::Range;
 
 /// The steps of a loop, and its symbol.
 pub(super) struct Turn {
     pub steps: Range<u32>,
     pub running: SymbolId,
+    /// Whether every turn is taken.
+    pub counted: bool,
 }
 
 impl Turn {
     /// The loops of a program whose levels are there.
     pub fn all(program: &Program) -> Vec<Turn> {
         let of = |segment: &Segment| {
-            let Segment::Repeat { running, .. } = segment else { return None };
+            let Segment::Repeat { running, count, .. } = segment else { return None };
+            let (running, counted) = (*running, count.is_some());
             let levels = levels_of(segment);
             let first = program.levels.get(levels.start as usize)?;
             let last = program.levels.get(levels.end.checked_sub(1)? as usize)?;
-            Some(Turn { steps: first.steps.start..last.steps.end, running: *running })
+            Some(Turn { steps: first.steps.start..last.steps.end, running, counted })
         };
         program.segments.iter().filter_map(of).collect()
     }
 
-    /// The branch that is a turn.
-    pub fn branch(&self) -> Branch {
-        Branch { taken: DimExpr::symbol(self.running), otherwise: false }
+    /// What a step of every turn stands under besides what the loop does; none where it is of a branch of the turn.
+    pub fn outside(&self, when: &When) -> Option<When> {
+        if self.counted {
+            return Some(when.clone());
+        }
+        let turn = Branch { taken: DimExpr::symbol(self.running), otherwise: false };
+        let (last, outer) = when.branches().split_last()?;
+        (*last == turn).then(|| When::all(outer.to_vec()))
+    }
+
+    /// Whether a step runs in the turns that are taken alone.
+    fn is_turn(&self, when: &When) -> bool {
+        let turn = Branch { taken: DimExpr::symbol(self.running), otherwise: false };
+        self.counted || when.branches().contains(&turn)
     }
 }
 
 /// Checks the loops of a program.
 pub(super) fn check(scope: &Scope<'_>, findings: &mut Findings) {
     for segment in &scope.program.segments {
-        if let Segment::Repeat { turns, running, .. } = segment
-            && let Err(why) = whole(scope, *turns, *running)
+        if let Segment::Repeat { turns, running, count, .. } = segment
+            && let Err(why) =
+                whole(scope, *turns, *running).and_then(|()| known(scope, *turns, count.as_ref()))
         {
             findings.add(Fault::Structure(why));
         }
@@ -67,7 +82,7 @@ pub(super) fn check(scope: &Scope<'_>, findings: &mut Findings) {
 
 /// A turn finds its symbol, and does nothing else where that is 0.
 fn steps(scope: &Scope<'_>, turn: &Turn, findings: &mut Findings) {
-    let (branch, mut finds) = (turn.branch(), false);
+    let mut finds = turn.counted;
     for (id, step) in scope.steps().filter(|(id, _)| turn.steps.contains(&id.0)) {
         let kernel = match &step.kind {
             StepKind::Dispatch { call, .. } => Some(&*call.kernel.0),
@@ -75,7 +90,7 @@ fn steps(scope: &Scope<'_>, turn: &Turn, findings: &mut Findings) {
         };
         let fills = kernel == Some(FrameFind::DECL.name);
         finds |= fills && fills_row_of(scope, step, turn.running);
-        if kernel.is_none() || !(fills || step.when.branches().contains(&branch)) {
+        if kernel.is_none() || !(fills || turn.is_turn(&step.when)) {
             let what = "it does something behind the last turn of its loop".to_owned();
             findings.at(id, &step.origin, Fault::Structure(what));
         }
@@ -96,6 +111,20 @@ fn whole(scope: &Scope<'_>, turns: u32, running: SymbolId) -> Result<(), String>
     match scope.plan.symbols.get(running) {
         Some(s) if s.found && s.max == 1 => Ok(()),
         _ => Err(format!("{running:?} is not found to be 0 or 1")),
+    }
+}
+
+/// How many turns there are follows from what the caller binds, and is not more than at most.
+fn known(scope: &Scope<'_>, turns: u32, count: Option<&DimExpr>) -> Result<(), String> {
+    let Some(count) = count else { return Ok(()) };
+    let symbols = &scope.plan.symbols;
+    if count.find_var(|v| v.symbol().is_none_or(|id| symbols.get(id).is_none_or(|s| s.found))).is_some() {
+        return Err("how many turns a loop has is not known before the run".to_owned());
+    }
+    let run = scope.run.map(|run| run.symbols_of(symbols));
+    match count.upper(run.as_ref().unwrap_or(symbols)) <= u64::from(turns) {
+        true => Ok(()),
+        false => Err(format!("a loop has more turns than {turns}")),
     }
 }
 

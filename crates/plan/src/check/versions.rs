@@ -206,17 +206,13 @@ impl Facts {
 
     /// Between two turns: what a turn left is what the next begins with.
     fn turn_ends(&self, scope: &Scope<'_>, at: usize, memory: &mut ByteMap<Held>) {
-        let branch = self.turns[at].branch();
+        let turn = &self.turns[at];
         memory.visit_all(|held| {
             let Some((id, _)) = held else { return };
             let VersionOrigin::Next(first) = scope.program.values[id.0 as usize].origin else { return };
-            let outer = |when: &When| match when.branches().split_last() {
-                Some((last, outer)) if *last == branch => Some(When::all(outer.to_vec())),
-                _ => None,
-            };
             // What a branch of the turn alone left is nothing to begin with.
             let places = held.take().map(|(_, places)| places).unwrap_or_default();
-            let outer = places.iter().map(outer).collect::<Option<Places>>();
+            let outer = places.iter().map(|when| turn.outside(when)).collect::<Option<Places>>();
             *held = outer.map(|places| (first, places));
         });
     }

@@ -16,7 +16,7 @@ use super::turns::Turn;
 use crate::kernels::frame::FrameFind;
 use crate::plan::VersionOrigin;
 use crate::step::{Grid, Step, StepId, StepKind};
-use pumice_types::{ScalarId, SymbolTable};
+use pumice_types::{ScalarId, SymbolTable, When};
 
 /// Choices that one step stands under at most.
 const MOST: usize = 8;
@@ -52,7 +52,7 @@ fn branches(scope: &Scope<'_>, symbols: &SymbolTable, (id, step): (StepId, &Step
         StepKind::Dispatch { call, grid: Grid::Frame { .. } } if call.kernel.0 != FrameFind::DECL.name => {}
         _ => return Err("it runs whatever is chosen".to_owned()),
     }
-    let is_turn = |turn: &Turn| turn.steps.contains(&id.0) && *all == [turn.branch()];
+    let is_turn = |turn: &Turn| turn.steps.contains(&id.0) && turn.outside(&step.when) == Some(When::ALWAYS);
     let stays = |origin| {
         use VersionOrigin as O;
         match scope.program.state_of(origin) {

@@ -34,14 +34,34 @@ pub struct FindProgram {
     pub ops: Vec<AdvanceOp>,
 }
 
-impl FoundRow {
-    /// The word after its last.
-    pub fn end(&self) -> u32 {
-        self.first.saturating_add(self.len)
-    }
-}
+/// The bit of an opcode above which its wave stands.
+const WAVE_SHIFT: u32 = 8;
 
 impl FindProgram {
+    /// The instructions over a row of `len` words as the kernel takes them, four words each: opcode and wave, dst, a,
+    /// b. Those of a wave do not know each other: none reads or writes what another one writes. Waves ascend.
+    pub fn words(&self, len: usize) -> impl Iterator<Item = [u32; 4]> {
+        let mut in_waves: Vec<(u32, &AdvanceOp)> = self.waves(len).zip(&self.ops).collect();
+        in_waves.sort_by_key(|(wave, _)| *wave);
+        let words = |(wave, op): (u32, &AdvanceOp)| [op.op as u32 | wave << WAVE_SHIFT, op.dst.0, op.a, op.b];
+        in_waves.into_iter().map(words)
+    }
+
+    /// The wave of each instruction: after those that write what it reads or writes, or read what it writes.
+    fn waves(&self, len: usize) -> impl Iterator<Item = u32> {
+        // For each word of the row, the wave after the last one that did so.
+        let (mut written, mut read) = (vec![0u32; len], vec![0u32; len]);
+        self.ops.iter().map(move |op| {
+            let after = |waves: &[u32], word: u32| waves.get(word as usize).copied().unwrap_or(0);
+            let operands = op.of_row();
+            let ready = operands.iter().flatten().map(|&word| after(&written, word)).max().unwrap_or(0);
+            let wave = ready.max(after(&written, op.dst.0)).max(after(&read, op.dst.0));
+            operands.into_iter().flatten().for_each(|word| raise(&mut read, word, wave + 1));
+            raise(&mut written, op.dst.0, wave + 1);
+            wave
+        })
+    }
+
     /// Runs over a row, as the kernel does. What is not there is 0; a count below 0 is taken for 0, and one above the
     /// literal, which the checker has seen to be below 2³¹, for it.
     pub fn run(&self, row: &mut [u32], base: &[u32], counts: &[i32]) {
@@ -59,6 +79,84 @@ impl FindProgram {
             if let Some(word) = row.get_mut(op.dst.0 as usize) {
                 *word = value as u32;
             }
+        }
+    }
+}
+
+/// What is there for a word is at least this.
+fn raise(waves: &mut [u32], word: u32, least: u32) {
+    waves.get_mut(word as usize).into_iter().for_each(|wave| *wave = (*wave).max(least));
+}
+
+impl AdvanceOp {
+    /// The words of its row that an instruction of a row reads.
+    fn of_row(&self) -> [Option<u32>; 2] {
+        let of_row = |at: u32| (at & OF_ROW != 0).then_some(at & !OF_ROW);
+        match self.op {
+            AdvanceKind::Const | AdvanceKind::Count => [None; 2],
+            AdvanceKind::Copy => [of_row(self.a), None],
+            _ => [self.a, self.b].map(of_row),
+        }
+    }
+}
+
+impl FoundRow {
+    /// The word after its last.
+    pub fn end(&self) -> u32 {
+        self.first.saturating_add(self.len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::FrameWord;
+
+    fn op(op: AdvanceKind, dst: u32, a: u32, b: u32) -> AdvanceOp {
+        AdvanceOp { op, dst: FrameWord(dst), a, b }
+    }
+
+    /// As the kernel does: all of a wave read before any of it writes.
+    fn run_in_waves(program: &FindProgram, row: &mut [u32], base: &[u32], counts: &[i32]) {
+        let words = program.words(row.len()).collect::<Vec<_>>();
+        let wave = |words: &[u32; 4]| words[0] >> WAVE_SHIFT;
+        assert!(words.is_sorted_by_key(wave));
+        for of_wave in words.chunk_by(|a, b| wave(a) == wave(b)) {
+            let before = row.to_vec();
+            for words in of_wave {
+                let is = |op: &&AdvanceOp| {
+                    [op.op as u32, op.dst.0, op.a, op.b] == [words[0] & 255, words[1], words[2], words[3]]
+                };
+                let op = program.ops.iter().find(is).expect("an instruction of the program");
+                let mut after = before.clone();
+                FindProgram { ops: vec![*op] }.run(&mut after, base, counts);
+                row[op.dst.0 as usize] = after[op.dst.0 as usize];
+            }
+        }
+    }
+
+    #[test]
+    fn waves_leave_what_the_order_leaves() {
+        let row = |at: u32| at | OF_ROW;
+        let ops = vec![
+            op(AdvanceKind::Count, 0, 0, 9),
+            op(AdvanceKind::Mul, 1, row(0), 2),
+            op(AdvanceKind::Const, 2, 4, 0),
+            op(AdvanceKind::CeilDiv, 3, row(1), row(2)),
+            op(AdvanceKind::Add, 1, row(3), row(1)),
+            op(AdvanceKind::Copy, 4, row(1), row(7)),
+            op(AdvanceKind::Const, 2, 11, 0),
+            op(AdvanceKind::Max, 5, row(2), 1),
+            op(AdvanceKind::Count, 0, 1, 9),
+        ];
+        let program = FindProgram { ops };
+        assert_eq!(program.waves(8).collect::<Vec<_>>(), [0, 1, 0, 2, 3, 4, 3, 4, 2]);
+        let base = [5, 3, 7, 2];
+        for counts in [[0, 0], [3, 20], [-4, 9]] {
+            let (mut in_order, mut in_waves) = ([1u32; 8], [1u32; 8]);
+            program.run(&mut in_order, &base, &counts);
+            run_in_waves(&program, &mut in_waves, &base, &counts);
+            assert_eq!(in_order, in_waves, "{counts:?}");
         }
     }
 }

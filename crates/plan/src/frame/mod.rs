@@ -144,6 +144,11 @@ impl Frame {
         self.found.last().map_or(0, |row| row.end()).min(self.words.len() as u32)
     }
 
+    /// The words of a row that are there.
+    fn len_of(&self, row: &FoundRow) -> usize {
+        self.words.len().min(row.len as usize)
+    }
+
     /// The symbols that words from `first` on are, each with its value.
     pub fn bound<'f>(&'f self, first: u32, words: &'f [u32]) -> impl Iterator<Item = (SymbolId, u64)> {
         self.words.iter().skip(first as usize).zip(words).filter_map(|(slot, &word)| match slot {
@@ -152,11 +157,14 @@ impl Frame {
         })
     }
 
-    /// The word, counted from [`Frame::base`], at which the program of a row begins.
-    pub fn program_at(&self, row: usize) -> u32 {
+    /// The arguments of the step that fills a row: the word, counted from [`Frame::base`], at which its program begins,
+    /// the number of its instructions, and that of its words.
+    pub fn find_args(&self, row: usize) -> [u32; 3] {
         let before = self.found.iter().take(row).map(|r| r.program.ops.len());
         let instructions = self.advance.len() + before.sum::<usize>();
-        self.words.len() as u32 - self.base() + 4 * instructions as u32
+        let at = self.words.len() as u32 - self.base() + 4 * instructions as u32;
+        let of_row = self.found.get(row);
+        [at, of_row.map_or(0, |r| r.program.ops.len() as u32), of_row.map_or(0, |r| r.len)]
     }
 
     /// Every word, the advance program included. `scalar_bits` gives the bits of a scalar that is not an integer
@@ -209,9 +217,8 @@ impl Frame {
             let word = i as u32;
             out.push(Frame::word(word, slot, bindings, scalar_bits)?);
         }
-        for op in self.advance.iter().chain(self.found.iter().flat_map(|row| &row.program.ops)) {
-            out.extend([op.op as u32, op.dst.0, op.a, op.b]);
-        }
+        out.extend(self.advance.iter().flat_map(|op| [op.op as u32, op.dst.0, op.a, op.b]));
+        out.extend(self.found.iter().flat_map(|row| row.program.words(self.len_of(row))).flatten());
         Ok(())
     }
 

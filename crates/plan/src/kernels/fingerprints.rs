@@ -44,7 +44,7 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain", Fingerprint::hex("3c0d13b7e76f0a7a924b753763612bf20aaa3f89614c7dee320f93c5dc5f557e")),
     ] },
     Compiled { kernel: "attention_parts", declaration: Fingerprint::hex("bbc4e3f4e7a62bfee43005cfcda64c3d856be95b10a622c91f2eada1f9fde1d6"), code: &[
-        ("plain", Fingerprint::hex("59383939149d2a42bc5e4e71c93eb0af0e030eeaa9d7ba2f805587dd93817d3a")),
+        ("plain", Fingerprint::hex("b468eee74cc8127b94ad8a5e9b866763851d685934e5ea278961122c06761f96")),
         ("w128", Fingerprint::hex("c5986e8d368858f3baf28798dfb2e37826bc7748403e96d97c12264ce5d29c1d")),
         ("w128_r4", Fingerprint::hex("5ed8587d2a0a1b7861b768960be5e2872ace377518d2060990d2c536b75f6737")),
         ("w64", Fingerprint::hex("73e422934fea34588ec208958d526806f69600cd286cd717a824f3671fa4f1fc")),
@@ -159,8 +159,8 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "frame_count", declaration: Fingerprint::hex("a03af32ce76ecab2cc8471a62484278553c477c496b39f807c6de6909ea3b4e7"), code: &[
         ("plain", Fingerprint::hex("e87046785aa08834f8ab395e94dd79c12cead439b9b2bd1fceea9c1a4a2439ff")),
     ] },
-    Compiled { kernel: "frame_find", declaration: Fingerprint::hex("30118eeaea2f8cbb7cf1711b8d3d8d197ff37fd60f8b49cd6c94fd7a1ef93b70"), code: &[
-        ("plain", Fingerprint::hex("e3d01f7ccd2968c05525ad98b27643a113443faaf80e809d423b4994f61e6a8b")),
+    Compiled { kernel: "frame_find", declaration: Fingerprint::hex("c7c09888c707f8b499056de5f8b1277704935bbd21cba6d6f1b1dd78270a7d1c"), code: &[
+        ("plain", Fingerprint::hex("0d0eafcf5da1954a78ecc7ba1d51134860b65db44ed29038c9c8eb88ee8d59fb")),
     ] },
     Compiled { kernel: "gather", declaration: Fingerprint::hex("c87d998c54e7864b9415d77f4dc44c061fd04263cb2e7bfa8b09f49dbe82568a"), code: &[
         ("plain", Fingerprint::hex("b72601670b71bb1c664e2f3fb8fcc5c0c02b11e243fe680605a58deeccac3f91")),

@@ -35,11 +35,12 @@ kernel! {
 }
 
 kernel! {
-    /// Fills a row of found words: runs the `count` instructions that lie in `words` from word `at` on, in order, as
-    /// `FindProgram::run` does. Operands with the highest bit are words of the row; count k is the word of `count_k`.
+    /// Fills a row of `len` found words: runs the `count` instructions that lie in `words` from word `at` on, as
+    /// `FindProgram::words` lays them out and `FindProgram::run` carries them out. Operands with the highest bit are
+    /// words of the row; count k is the word of `count_k`.
     pub struct FrameFind = "frame_find" in "frame/find.comp";
-    grid "one group; its first thread works";
-    args { at: u32, count: u32 }
+    grid "one group; a thread for each instruction of a wave";
+    args { at: u32, count: u32, len: u32 }
     operands { words: read, row: readwrite, count_0: read, count_1: read, count_2: read, count_3: read }
     slots 0;
     holes {}

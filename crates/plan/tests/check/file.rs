@@ -158,7 +158,7 @@ fn the_format_has_a_version() {
     seal(&mut bytes);
     assert_eq!(
         (FORMAT_VERSION, Fingerprint::of(&bytes).to_string().as_str()),
-        (10, "610cf3ba8b12bbd6cc0af6e8584c5d496ee8320816eade1c5e9ea84e586b319d")
+        (11, "936aa0d302e893035225e2cc4ffbf834a66919cc70015e5709d6d3d0099daac8")
     );
 }
 

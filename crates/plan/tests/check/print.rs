@@ -1,9 +1,11 @@
 //! What people see of a plan.
 
 use crate::plans;
+use pumice_plan::Segment;
 use pumice_plan::diff::{Difference, diff};
 use pumice_plan::hist::histogram;
 use pumice_plan::print::summary;
+use pumice_types::{Branch, DimExpr, SymbolId, When};
 
 #[test]
 fn a_plan_prints_as_people_read_it() {
@@ -62,4 +64,23 @@ fn differences_are_named() {
         sides: None,
     });
     assert_eq!(diff(&a, &c).len(), 1);
+}
+
+#[test]
+fn branches_and_loops_are_named() {
+    let (a, mut b) = (plans::everything(), plans::everything());
+    let n = SymbolId(0);
+    b.runs[0].program.steps[3].when = When::all(vec![Branch { taken: DimExpr::symbol(n), otherwise: true }]);
+    let Segment::Gpu { levels } = b.runs[0].program.segments[0].clone() else { panic!("another segment") };
+    b.runs[0].program.segments[0] =
+        Segment::Repeat { levels: levels.clone(), turns: 7, running: n, count: None };
+    let found: Vec<String> = diff(&a, &b).iter().map(ToString::to_string).collect();
+    let loops = format!("levels {}..{} at most 7 turns while n", levels.start, levels.end);
+    let wanted = [
+        format!("~ n=1..=4: loops: none -> {loops}"),
+        "~ n=1..=4: sum elementwise_flat.plain [body], when: always -> not n".to_owned(),
+    ];
+    assert_eq!(found, wanted);
+    let text = b.to_string();
+    assert!(text.contains("segment 0, at most 7 turns while n") && text.contains("  when not n  origin sum"));
 }

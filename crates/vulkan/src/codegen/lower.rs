@@ -1,7 +1,8 @@
 //! Scalar instructions as SPIR-V, at width 1 or 4.
 //!
 //! In: an expression and the ids of its inputs. Out: the ids of its registers, the instructions appended to a body.
-//! One opcode is one instruction, but for conversions that also change signedness and the high half of a product.
+//! One opcode is one instruction, but for conversions that also change signedness or widen a signed integer, and for
+//! the high half of a product.
 
 use super::assembly::Assembly;
 use pumice_types::scalar::{Inst, Opcode, RegType, ScalarExpr};
@@ -86,6 +87,9 @@ impl Code<'_> {
 
     /// SPIR-V's width conversions give a type of the source's signedness; what remains is a bitcast.
     fn convert(&mut self, from: RegType, to: RegType, x: Word) -> Word {
+        if from == RegType::I32 && to.bits() == 64 {
+            return self.widened(to, x);
+        }
         let op = match (from, to) {
             (RegType::F32, t) if t.is_signed() => Op::ConvertFToS,
             (RegType::F32, _) => Op::ConvertFToU,
@@ -103,6 +107,19 @@ impl Code<'_> {
         };
         let id = self.op(op, middle, &[x]);
         if middle == to { id } else { self.op(Op::Bitcast, to, &[id]) }
+    }
+}
+
+impl Code<'_> {
+    /// An i32 in 64 bits: (u ^ 2³¹) − 2³¹ of its word u. Of `SConvert` Mesa has a wrong rule for comparisons with
+    /// literals: below any literal under 2³¹ no widened i32 is found, not −3 below 0 (Mesa 22.3, lavapipe, 2026-11-27).
+    fn widened(&mut self, to: RegType, x: Word) -> Word {
+        let word = self.op(Op::Bitcast, RegType::U32, &[x]);
+        let wide = self.op(Op::UConvert, RegType::U64, &[word]);
+        let sign = self.constant(RegType::U64, 1 << 31);
+        let flipped = self.op(Op::BitwiseXor, RegType::U64, &[wide, sign]);
+        let value = self.op(Op::ISub, RegType::U64, &[flipped, sign]);
+        if to == RegType::U64 { value } else { self.op(Op::Bitcast, to, &[value]) }
     }
 }
 

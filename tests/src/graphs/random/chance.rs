@@ -12,7 +12,8 @@ use pumice_types::{DType, Tensor};
 
 impl Garden<'_> {
     pub(super) fn chance(&mut self) -> Option<Item> {
-        match self.below(5) {
+        // Draws of a turn would be the same in every turn.
+        match if self.looping { 3 + self.below(2) } else { self.below(5) } {
             0 => self.numbers(),
             1 => self.dropped(),
             2 => self.sampled(),

@@ -2,7 +2,7 @@
 
 use super::counted::{Counted, Turn};
 use super::scan::Scanned;
-use super::turns::Numbered;
+use super::turns::{Ends, Numbered};
 use crate::builder::{GraphBuilder, Value};
 use pumice_types::DimExpr;
 
@@ -115,14 +115,14 @@ impl GraphBuilder {
     ) -> Scanned {
         const METHOD: &str = "while_collecting";
         let g = self.composition(METHOD);
-        let turns = Numbered::begin(&g, carried, |g| condition(g, carried));
+        let turns = Numbered::begin(&g, carried, &Ends::When(condition(&g, carried)));
         let ((next, outputs), i) = (body(&g, &turns.begun), turns.i);
         let rows = DimExpr::constant(i64::try_from(most).unwrap_or(i64::MAX));
         let left = match turns.leave(&next, (&outputs, &[]), &rows, i) {
             Ok(left) => left,
             Err(wrong) => return wrong.results(&g.last(), METHOD, carried, &outputs),
         };
-        let ((closed, collected), name) = (left.close(condition(&g, &next)), g.name().to_owned());
+        let ((closed, collected), name) = (left.close(Ends::When(condition(&g, &next))), g.name().to_owned());
         let results = closed.results(&g.last(), most);
         let (left, buffers) = results[1..].split_at(carried.len());
         let rows_taken = |g: &GraphBuilder| collected.rows(g, buffers, &g.extent_of(results[0], 0..=most));

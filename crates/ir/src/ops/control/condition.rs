@@ -31,7 +31,7 @@ struct Known<'g> {
 }
 
 impl Known<'_> {
-    /// The value of one integer or truth value, where every part of it stays within 32 bits, as the frame counts.
+    /// The value of one integer or truth value, where it stays within 32 bits, as the frame counts.
     fn value(&self, v: ValueId, depth: u32) -> Option<DimExpr> {
         let (of, ty) = (self.graph.value(v).def, self.graph.ty(v));
         let one = ty.shape.iter().all(|d| d.is(1));
@@ -39,9 +39,19 @@ impl Known<'_> {
             return None;
         }
         let expr = self.node(of.0, depth - 1)?;
-        let (low, high) = expr.bounds_with(&self.graph.symbols, &|id| self.range(id));
+        let (low, high) = self.bounds(&expr);
         let fits = i64::from(i32::MIN) <= low && high <= i64::from(i32::MAX) && !expr.is_too_large();
         fits.then_some(expr)
+    }
+
+    fn bounds(&self, e: &DimExpr) -> (i64, i64) {
+        e.bounds_with(&self.graph.symbols, &|id| self.range(id))
+    }
+
+    /// An operand of something that is computed from it: a difference of two such stays within 32 bits, too.
+    fn operand(&self, v: ValueId, depth: u32) -> Option<DimExpr> {
+        let within = |(low, high)| -(1 << 30) < low && high < 1 << 30;
+        self.value(v, depth).filter(|e| within(self.bounds(e)))
     }
 
     fn range(&self, id: ScalarId) -> (i64, i64) {
@@ -54,7 +64,7 @@ impl Known<'_> {
 
     fn node(&self, id: NodeId, depth: u32) -> Option<DimExpr> {
         let node = self.graph.node(id);
-        let operand = |i: usize| self.value(node.input(i)?, depth);
+        let operand = |i: usize| self.operand(node.input(i)?, depth);
         match &node.op {
             Op::Extent(e) => {
                 let ty = self.graph.ty(node.input(0)?);
@@ -62,7 +72,7 @@ impl Known<'_> {
             }
             Op::Scalar(_) => self.scalar(node),
             Op::Constant(c) => constant(&c.data),
-            op if op.is_movement() && node.inputs.len() == 1 => operand(0),
+            op if op.is_movement() && node.inputs.len() == 1 => self.value(node.input(0)?, depth),
             op => op.truth_value(&(0..node.inputs.len()).map(operand).collect::<Option<Vec<_>>>()?),
         }
     }

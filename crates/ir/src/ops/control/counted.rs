@@ -1,8 +1,9 @@
 //! Turns that are counted: as many as an extent says, one after the other where that is known and little, else
 //! recorded once. Each gives outputs besides what it leaves.
 
+use super::loop_::{MOST_TURNS, is_known};
 use super::scan::{ScanAxis, Scanned};
-use super::turns::{Collected, Numbered, UNROLLED, Wrong, number, rows_of};
+use super::turns::{Closed, Collected, Ends, Numbered, Wrong, number, rows_of};
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use pumice_types::{DType, DimExpr};
@@ -67,14 +68,38 @@ impl GraphBuilder {
     #[track_caller]
     pub(super) fn counted_turns(&self, carried: &[Value], body: &Body<'_>, op: &Counted<'_>) -> Scanned {
         if let Err(mistake) = self.operand_types(op.method, carried) {
-            let (_, outputs) = body(self, Turn::None, &vec![mistake; carried.len()]);
-            return (vec![mistake; carried.len()], vec![mistake; outputs.len()]);
+            let carried = vec![mistake; carried.len()];
+            let (_, outputs) = body(self, Turn::None, &carried);
+            return (carried, vec![mistake; outputs.len()]);
         }
-        match op.turns.as_const() {
-            Some(..=0) => self.no_turn(carried, body, op),
-            Some(turns) if turns <= UNROLLED => self.unrolled(carried, body, op, turns),
+        let op = &Counted { turns: self.none_or_more(&op.turns), ..*op };
+        match (self.are_few(&op.turns), op.turns.as_const()) {
+            (Err(wrong), _) => {
+                let (_, outputs) = body(self, Turn::None, carried);
+                wrong.results(self, op.method, carried, &outputs)
+            }
+            (_, Some(..=0)) => self.no_turn(carried, body, op),
+            (_, Some(turns)) if self.unrolls(turns) => self.unrolled(carried, body, op, turns),
             _ => self.recorded(carried, body, op),
         }
+    }
+
+    /// So many turns, where less than one is none: of rows as well.
+    #[track_caller]
+    fn none_or_more(&self, turns: &DimExpr) -> DimExpr {
+        let may_be_negative = turns.bounds(&self.symbols().unwrap_or_default()).0 < 0;
+        if may_be_negative { turns.max_with(&0u64.into()) } else { turns.clone() }
+    }
+
+    /// Whether there are never more turns than are recorded.
+    #[track_caller]
+    fn are_few(&self, turns: &DimExpr) -> Result<(), Wrong> {
+        let most = turns.upper(&self.symbols().unwrap_or_default());
+        if most <= MOST_TURNS.unsigned_abs() || self.unrolls(most as i64) {
+            return Ok(());
+        }
+        let why = format!("there may be {most} turns, at most {MOST_TURNS} are recorded: bound its symbols");
+        Err(OpError::Invalid(why).into())
     }
 
     /// Carried values as they are, and outputs without rows. The body tells their types.
@@ -124,20 +149,46 @@ impl GraphBuilder {
         let g = self.composition(op.method);
         let count = g.extent(g.range(0u64, op.turns.clone(), 1, DType::I32), 0);
         let last = g.sub(count, number(&g, 1));
-        let turns = Numbered::begin(&g, carried, |g| g.less(number(g, 0), count));
+        let known = is_known(&op.turns, &symbols).then(|| Ends::After(op.turns.clone()));
+        let first = known.clone().unwrap_or_else(|| Ends::When(g.less(number(&g, 0), count)));
+        let turns = Numbered::begin(&g, carried, &first);
         let (next, outputs) = body(&g, Turn::Running { i: turns.i, last }, &turns.begun);
-        let left = match turns.leave(&next, (&outputs, op.outputs), &rows, last) {
-            Ok(left) => left,
-            Err(wrong) => return wrong.results(&g.last(), op.method, carried, &outputs),
-        };
-        let again = g.less(left.then, count);
-        let ((closed, collected), name) = (left.close(again), g.name().to_owned());
-        let results = closed.results(&g.last(), op.turns.upper(&symbols).max(1));
-        let (left, buffers) = results[1..].split_at(carried.len());
-        match rows == op.turns {
-            true => (left.to_vec(), buffers.to_vec()),
-            false => (left.to_vec(), self.scoped(&name, |g| collected.rows(g, buffers, &op.turns))),
+        match turns.leave(&next, (&outputs, op.outputs), &rows, last) {
+            Ok(left) => {
+                let ends = known.unwrap_or_else(|| Ends::When(g.less(left.then, count)));
+                let (closed, name) = (left.close(ends), g.name().to_owned());
+                self.ended((closed, &g.last()), &name, (&op.turns, rows == op.turns), carried.len())
+            }
+            Err(wrong) => wrong.results(&g.last(), op.method, carried, &outputs),
         }
+    }
+
+    /// What so many turns left, and the outputs of all: their buffers, or the rows of them that there are.
+    #[track_caller]
+    fn ended(
+        &self,
+        ((closed, collected), g): ((Closed, Collected), &GraphBuilder),
+        name: &str,
+        (turns, are_all): (&DimExpr, bool),
+        carried: usize,
+    ) -> Scanned {
+        let most = turns.upper(&self.symbols().unwrap_or_default()).max(1);
+        let results = closed.results(g, most);
+        let (left, buffers) = results[1..].split_at(carried);
+        let outputs =
+            if are_all { buffers.to_vec() } else { self.scoped(name, |g| collected.rows(g, buffers, turns)) };
+        (left.to_vec(), outputs)
+    }
+
+    /// Whether a turn leaves a version of a state in a place where it begins with one.
+    #[track_caller]
+    fn keeps_state(&self, place: usize, first: Value, next: Value) -> Result<(), OpError> {
+        let is_version = |v: Value| self.look(|graph| v.valid().map(|v| graph.is_state_version(v)));
+        if is_version(first) != Some(true) || is_version(next) != Some(false) {
+            return Ok(());
+        }
+        let what = format!("what a turn leaves in place {place} is no version of the state");
+        Err(OpError::Invalid(format!("{what}: write it with `state_write`")))
     }
 
     /// Whether a turn leaves values of the types that it began with.
@@ -147,6 +198,7 @@ impl GraphBuilder {
         }
         let symbols = self.symbols().unwrap_or_default();
         for (i, (&first, &next)) in begun.iter().zip(next).enumerate() {
+            self.keeps_state(i, first, next)?;
             let (Some(first), Some(next)) = (self.type_of(first), self.type_of(next)) else { continue };
             if first != next {
                 let what = format!("what a turn leaves in place {i} and what it begins with");
@@ -171,5 +223,24 @@ fn as_many(turns: &[Vec<Value>]) -> Result<(), OpError> {
             Err(unlike("gives", now, &format!("gave {before} before")))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{GraphBuilder, Op, f32};
+
+    #[test]
+    fn known_turns_are_unrolled_as_far_as_is_said() {
+        let loops = |unroll: Option<u64>, turns: u64| {
+            let g = GraphBuilder::new("g");
+            unroll.into_iter().for_each(|most| g.unroll(most));
+            let [y] = g.loop_(turns, [g.input("x", f32([4]))], |g, _, [x]| [g.sin(x)]);
+            g.output("y", y);
+            let graph = g.build().expect("a graph");
+            graph.nodes().filter(|(_, node)| matches!(node.op, Op::Loop(_))).count()
+        };
+        let all = [(None, 16), (None, 17), (Some(0), 0), (Some(0), 1), (Some(5), 5), (Some(5), 6)];
+        assert_eq!(all.map(|(unroll, turns)| loops(unroll, turns)), [0, 1, 0, 1, 0, 1]);
     }
 }

@@ -38,6 +38,10 @@ impl OpDef for FoundCount {
         one(DType::I32, [])
     }
 
+    fn holds_count(&self) -> Option<i64> {
+        Some(self.largest)
+    }
+
     fn samples() -> Vec<Sample> {
         let of = |largest: i64, count: i64| {
             let sample = Sample::graph(&format!("{count} of i64, at most {largest}"), |g| {

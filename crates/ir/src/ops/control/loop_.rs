@@ -1,7 +1,7 @@
 //! `Loop`: nodes that are computed again and again, until a condition of theirs is false.
 
 use super::counted::{Counted, Turn, unlike};
-use super::turns::Turns;
+use super::turns::{Ends, Turns};
 use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
@@ -11,10 +11,10 @@ use crate::ops::def::LoopEnd;
 use crate::ops::{Op, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{f32, i32, sym};
-use pumice_types::{DType, DimExpr};
+use pumice_types::{DType, DimExpr, SymbolTable};
 
 /// Turns at most.
-const MOST_TURNS: i64 = 1 << 24;
+pub(super) const MOST_TURNS: i64 = 1 << 24;
 
 crate::op! {
     /// Ends the turns of a loop: the first half of the operands are what the next turn begins with, the second half
@@ -28,6 +28,9 @@ crate::op! {
         running: DimExpr,
         /// Turns at most.
         most: i64,
+        /// How many turns there are, where symbols that the caller binds say so: less than one is none. Then operand 0
+        /// is not looked at, and nothing is reported.
+        turns: Option<DimExpr>,
     }
 }
 
@@ -38,6 +41,13 @@ impl OpDef for Loop {
         if !(1..=MOST_TURNS).contains(&self.most) {
             let reason = format!("{} turns, not 1 to {MOST_TURNS}", self.most);
             return Err(AttrError::Value { name: "most", reason }.into());
+        }
+        if let Some(turns) = &self.turns
+            && (!is_known(turns, cx.symbols()) || turns.upper(cx.symbols()) > self.most.unsigned_abs())
+        {
+            let shown = cx.show(std::slice::from_ref(turns));
+            let reason = format!("{shown} turns: not known before the run, or more than {}", self.most);
+            return Err(AttrError::Value { name: "turns", reason }.into());
         }
         cx.expect_dtype(0, &[DType::I32])?;
         cx.expect_rank(0, 0)?;
@@ -54,7 +64,8 @@ impl OpDef for Loop {
     }
 
     fn loops(&self) -> Option<LoopEnd<'_>> {
-        Some(LoopEnd { number: self.number, running: &self.running, most: self.most.max(1).unsigned_abs() })
+        let most = self.most.max(1).unsigned_abs();
+        Some(LoopEnd { number: self.number, running: &self.running, most, turns: self.turns.as_ref() })
     }
 
     fn with_loop_number(&self, number: i64) -> Option<Op> {
@@ -72,6 +83,11 @@ impl OpDef for Loop {
         samples.extend(state_samples("states"));
         samples
     }
+}
+
+/// Whether the caller's symbols alone say how many turns there are.
+pub(crate) fn is_known(turns: &DimExpr, symbols: &SymbolTable) -> bool {
+    turns.find_var(|v| v.symbol().is_none_or(|id| symbols.is_found(id))).is_none()
 }
 
 /// Powers of two until a bound: 0, 1, some and all turns.
@@ -130,7 +146,8 @@ impl GraphBuilder {
     /// reported, an error by default.
     ///
     /// Carried values keep their types. The body reads what was made outside of it, and what it makes is used outside
-    /// as a result alone; it holds no other loop.
+    /// as a result alone; it holds no other loop, and draws no random numbers, which would be the same in every turn.
+    /// Where `most` is 0 there is no turn, and the condition is not asked; it is 2²⁴ at most.
     ///
     /// A version of a state is carried as the state itself, without a copy: the body is given the version that its turn
     /// begins with, writes it ([`state_write`](GraphBuilder::state_write), [`kv_append`](GraphBuilder::kv_append)) and
@@ -182,20 +199,23 @@ impl GraphBuilder {
             return vec![mistake; carried.len()];
         }
         let g = self.composition("while");
-        let mut turns = Turns::begin(&g, |g| condition(g, carried));
+        let mut turns = Turns::begin(&g, &Ends::When(condition(&g, carried)));
         let turn: Vec<Value> = carried.iter().map(|&init| turns.carry(init)).collect();
         let next = body(&g, &turn);
-        let again = condition(&g, &next);
         if next.len() != carried.len() {
             let e = unlike("leaves", next.len(), &format!("began with {}", carried.len()));
             return vec![g.last().wrong_call("while", e); carried.len()];
         }
-        turns.close(again, next).results(&g.last(), most)
+        let again = condition(&g, &next);
+        if let Err(e) = turns.draws_nothing() {
+            return vec![g.last().wrong_call("while", e); carried.len()];
+        }
+        turns.close(Ends::When(again), next).results(&g.last(), most)
     }
 
-    /// `carried = body(i, carried)` for i, an i32 of rank 0, from 0 to `turns` - 1; less than one turn is none. Up to
-    /// 16 turns that are known are built one after the other; of more the body is recorded once
-    /// ([`while_`](GraphBuilder::while_)).
+    /// `carried = body(i, carried)` for i, an i32 of rank 0, from 0 to `turns` - 1; less than one turn is none. Few
+    /// turns that are known ([`unroll`](GraphBuilder::unroll)) are built one after the other; of more the body is
+    /// recorded once ([`while_`](GraphBuilder::while_)).
     #[track_caller]
     pub fn loop_<const N: usize>(
         &self,

@@ -45,9 +45,10 @@ pub(super) type Scanned = (Vec<Value>, Vec<Value>);
 
 impl GraphBuilder {
     /// `(carried, outputs) = body(carried, slices)`, a turn for each slice of the scan inputs; what the last turn left,
-    /// and the outputs of all turns, stacked (ONNX Scan; `jax.lax.scan`). Up to 16 turns that are known are built one
-    /// after the other; of more the body is recorded once ([`while_`](GraphBuilder::while_)), and a turn writes its
-    /// outputs into one row of a buffer. Without a turn carried values are what they were, and outputs have no rows.
+    /// and the outputs of all turns, stacked (ONNX Scan; `jax.lax.scan`). Few turns that are known
+    /// ([`unroll`](GraphBuilder::unroll)) are built one after the other; of more the body is recorded once
+    /// ([`while_`](GraphBuilder::while_)), and a turn writes its outputs into one row of a buffer. Without a turn
+    /// carried values are what they were, and outputs have no rows.
     ///
     /// A slice is its input without the axis, an output gets one more. All inputs have one extent along their axes.
     /// Carried values keep their types, and outputs have the same in every turn.

@@ -10,8 +10,24 @@ use crate::ops::{Carry, Cast, ExtentOf, Loop};
 use crate::shape::ValueType;
 use pumice_types::{DType, DimExpr, SymbolTable};
 
-/// Turns that are built one after the other instead.
-pub(super) const UNROLLED: i64 = 16;
+/// What says whether there is a turn.
+#[derive(Clone)]
+pub(super) enum Ends {
+    /// A condition, bool of one element: of what the first turn begins with, or of what a turn leaves.
+    When(Value),
+    /// So many there are, whatever they leave.
+    After(DimExpr),
+}
+
+impl Ends {
+    /// 1 where there is a turn, else 0; of counted turns nobody looks at it.
+    fn flag(&self, g: &GraphBuilder) -> Value {
+        match self {
+            Ends::When(condition) => is_true(g, *condition),
+            Ends::After(_) => number(g, 1),
+        }
+    }
+}
 
 /// A loop whose turns are being recorded.
 pub(super) struct Turns<'g> {
@@ -23,15 +39,31 @@ pub(super) struct Turns<'g> {
 }
 
 impl<'g> Turns<'g> {
-    /// The first turn, which is there where the condition, bool of one element, is true.
-    pub fn begin(g: &'g GraphBuilder, condition: impl FnOnce(&GraphBuilder) -> Value) -> Turns<'g> {
+    /// The first turn.
+    pub fn begin(g: &'g GraphBuilder, ends: &Ends) -> Turns<'g> {
         let number = g.look(|graph| graph.nodes.len() as i64);
-        let flag = is_true(g, condition(g));
+        let flag = ends.flag(g);
         let mut turns = Turns { g, number, running: DimExpr::constant(1), carried: Vec::new() };
         let first = turns.carry(flag);
         turns.running = g.found_symbol(1);
         g.apply(ExtentOf { extent: turns.running.clone() }, &[first]);
         turns
+    }
+
+    /// Whether no node of the turns draws random numbers: those follow from the run and from the node, not from the
+    /// turn.
+    pub fn draws_nothing(&self) -> Result<(), OpError> {
+        self.g.look(|graph| {
+            let of_turns = graph.nodes.iter().skip(self.number as usize);
+            match of_turns.clone().find(|node| node.op.stream().is_some()) {
+                Some(node) => Err(OpError::Invalid(format!(
+                    "a turn draws random numbers (`{}`), which would be the same in every turn: draw those of all \
+                     turns before the loop",
+                    graph.value(node.output()).name
+                ))),
+                None => Ok(()),
+            }
+        })
     }
 
     /// What every turn begins with in the next place, `init` in the first.
@@ -42,12 +74,15 @@ impl<'g> Turns<'g> {
         begun
     }
 
-    /// The end of the turns: each leaves `next`, and there is another one where the condition, of what it leaves, is
-    /// true.
-    pub fn close(self, condition: Value, next: Vec<Value>) -> Closed {
-        let again = is_true(self.g, condition);
+    /// The end of the turns: each leaves `next`.
+    pub fn close(self, ends: Ends, next: Vec<Value>) -> Closed {
         let (number, running) = (self.number, self.running);
-        Closed { number, running, next: [again].into_iter().chain(next).collect(), carried: self.carried }
+        let (again, turns) = match ends {
+            Ends::When(_) => (ends.flag(self.g), None),
+            Ends::After(turns) => (self.carried[0], Some(turns)),
+        };
+        let next = [again].into_iter().chain(next).collect();
+        Closed { number, running, turns, next, carried: self.carried }
     }
 }
 
@@ -55,6 +90,7 @@ impl<'g> Turns<'g> {
 pub(super) struct Closed {
     number: i64,
     running: DimExpr,
+    turns: Option<DimExpr>,
     next: Vec<Value>,
     carried: Vec<Value>,
 }
@@ -66,7 +102,8 @@ impl Closed {
         let count = self.next.len();
         let operands: Vec<Option<Value>> = self.next.into_iter().chain(self.carried).map(Some).collect();
         let most = i64::try_from(most).unwrap_or(i64::MAX);
-        let mut results = g.apply_all(Loop { number: self.number, running: self.running, most }, &operands);
+        let Closed { number, running, turns, .. } = self;
+        let mut results = g.apply_all(Loop { number, running, most, turns }, &operands);
         match results.len() == count {
             true => results.split_off(1),
             false => vec![results[0]; count - 1],
@@ -86,14 +123,10 @@ pub(super) struct Numbered<'g> {
 }
 
 impl<'g> Numbered<'g> {
-    /// The first turn, which is there where the condition is true.
-    pub fn begin(
-        g: &'g GraphBuilder,
-        carried: &[Value],
-        condition: impl FnOnce(&GraphBuilder) -> Value,
-    ) -> Numbered<'g> {
+    /// The first turn.
+    pub fn begin(g: &'g GraphBuilder, carried: &[Value], ends: &Ends) -> Numbered<'g> {
         let outside = g.symbols().unwrap_or_default().len();
-        let mut turns = Turns::begin(g, condition);
+        let mut turns = Turns::begin(g, ends);
         let i = turns.carry(number(g, 0));
         let begun = carried.iter().map(|&v| turns.carry(v)).collect();
         Numbered { turns, i, begun, outside }
@@ -110,6 +143,7 @@ impl<'g> Numbered<'g> {
     ) -> Result<Left<'g>, Wrong> {
         let g = self.turns.g;
         g.left_as_begun(&self.begun, next)?;
+        self.turns.draws_nothing()?;
         let collected = Collected::of(g, outputs, axes, self.outside)?;
         let filled = collected.put(&mut self.turns, outputs, rows, [self.i, last]);
         let then = g.add(self.i, number(g, 1));
@@ -128,9 +162,9 @@ pub(super) struct Left<'g> {
 }
 
 impl Left<'_> {
-    /// The end of the turns: there is another one where the condition is true.
-    pub fn close(self, condition: Value) -> (Closed, Collected) {
-        (self.turns.close(condition, self.all), self.collected)
+    /// The end of the turns.
+    pub fn close(self, ends: Ends) -> (Closed, Collected) {
+        (self.turns.close(ends, self.all), self.collected)
     }
 }
 

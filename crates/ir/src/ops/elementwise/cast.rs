@@ -9,6 +9,7 @@ use crate::ops::elementwise::samples::{unary_case, unary_samples};
 use crate::ops::{NodeCx, Simpler};
 use crate::ops::{OpDef, ScalarCx};
 use crate::sample::{Fill, Sample};
+use crate::shape::tensor;
 use pumice_types::scalar::Reg;
 use pumice_types::{DType, DimExpr, Encoding};
 
@@ -88,6 +89,7 @@ impl OpDef for Cast {
             let label = format!("{from} bit patterns to {to}");
             samples.push(unary_case(&label, from, &[65_536], &Fill::Patterns, &|g, x| g.cast(x, to)));
         }
+        samples.extend([DType::I8, DType::I16, DType::I32].map(widened));
         samples
     }
 
@@ -124,6 +126,21 @@ impl OpDef for Cast {
         };
         cx.is_operand().or_else(again)
     }
+}
+
+/// Widened, and compared with literals in the same step: a driver had a rule for it that is wrong.
+fn widened(from: DType) -> Sample {
+    let sample = Sample::graph(&format!("{from} widened, beside literals"), |g| {
+        let x = g.cast(g.input("x", tensor::<u64>(from, [257])), DType::I64);
+        for literal in [-4e9, -7.0, 0.0, 1.0, 5.0, 4e9] {
+            let literal_value = g.constant_scalar(DType::I64, literal);
+            let counts = [g.greater(x, literal_value), g.less(x, literal_value), g.equal(x, literal_value)];
+            let [above, below, equal] = counts.map(|c| g.cast(c, DType::I32));
+            let two = g.constant_scalar(DType::I32, 2.0);
+            g.output(&format!("{literal}"), g.add(g.mul(above, two), g.sub(below, equal)));
+        }
+    });
+    sample.fill("x", Fill::Special)
 }
 
 impl GraphBuilder {

@@ -7,10 +7,10 @@ use crate::loops::Loops;
 use crate::ops::elementwise::min::Min;
 use crate::ops::kv_append::AppendMode;
 use crate::ops::{
-    Add, Carry, Cast, Expand, Extent, ExtentOf, Gather, Less, Loop, Reshape, Sub, TensorScatter, Where,
+    Add, Carry, Expand, Extent, ExtentOf, Gather, Less, Loop, Reshape, Sub, TensorScatter, Where,
 };
 use crate::{Graph, NodeId, Patch, PatchRef};
-use pumice_types::{DType, DimExpr, Tensor};
+use pumice_types::{DimExpr, Tensor};
 
 /// Units from which on a turn of a few levels is better than a group for each batch entry that reads the weights again
 /// in every step; not measured yet.
@@ -83,12 +83,6 @@ impl Carried {
 impl Looped<'_> {
     fn i32s(&mut self, values: &[i32], shape: &[u64]) -> Option<PatchRef> {
         self.steps.constant(Tensor::new(values, shape).ok())
-    }
-
-    /// 1 where turn `i` is one of `count`.
-    fn flag(&mut self, i: PatchRef, count: PatchRef) -> PatchRef {
-        let is_turn = self.steps.add(Less {}, &[i, count]);
-        self.steps.add(Cast { to: DType::I32 }, &[is_turn])
     }
 
     /// Units of a row of the result.
@@ -165,8 +159,7 @@ impl Looped<'_> {
     fn turns(&mut self, count: PatchRef, (most, running): (i64, DimExpr)) -> Option<Carried> {
         // The symbol is of this loop alone, and builders count upwards.
         let number = -1 - i64::from(running.as_symbol()?.0);
-        let (first, zero) = (self.first(count)?, self.i32s(&[0], &[])?);
-        let flag = self.flag(zero, count);
+        let (first, flag) = (self.first(count)?, self.i32s(&[1], &[])?);
         let mut begins = Vec::new();
         for (place, init) in (0..).zip([flag].into_iter().chain(first.list())) {
             begins.push(self.steps.add(Carry { number, place }, &[init]));
@@ -174,9 +167,10 @@ impl Looped<'_> {
         self.steps.add(ExtentOf { extent: running.clone() }, &[begins[0]]);
         let at = first.like(&begins[1..])?;
         let next = self.turn(&at, count)?;
-        let again = self.flag(at.ahead, count);
-        let ends: Vec<PatchRef> = [again].into_iter().chain(next.list()).chain(begins).collect();
-        let end = self.steps.add(Loop { number, running, most }, &ends);
+        // Nobody looks at the flag of counted turns.
+        let ends: Vec<PatchRef> = [begins[0]].into_iter().chain(next.list()).chain(begins).collect();
+        let turns = Some(self.count.clone());
+        let end = self.steps.add(Loop { number, running, most, turns }, &ends);
         let results = (1..=next.list().len() as u16).map(|k| end.result(k));
         first.like(&results.collect::<Option<Vec<_>>>()?)
     }
