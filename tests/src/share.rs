@@ -18,12 +18,15 @@ pub struct Share {
 }
 
 impl Share {
+    /// All samples.
+    pub const ALL: Share = Share { turn: 0, shares: 1 };
+
     /// What the environment asks for.
     ///
     /// # Panics
     /// The variable is no share: a suite that then ran everything, or nothing, would say something else than it did.
     pub fn of_environment() -> Share {
-        let Ok(text) = std::env::var(VARIABLE) else { return Share { turn: 0, shares: 1 } };
+        let Ok(text) = std::env::var(VARIABLE) else { return Share::ALL };
         Share::parse(&text).unwrap_or_else(|| panic!("{VARIABLE} is {text:?}, not such as 1/3 (turn/shares)"))
     }
 

@@ -11,6 +11,7 @@ use pumice_cpu_ref::{Array, RefEval, Reference};
 use pumice_ir::{GraphBuilder, f32};
 use pumice_plan::{CheckedPlan, Plan, StepKind};
 use pumice_tests::op_suite::{Case, Runner, cases};
+use pumice_tests::share::Share;
 use pumice_types::{Target, Tensor};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,10 +26,11 @@ fn draw(seed: u64, index: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// Small samples with their plans, every `each`-th of them.
-fn corpus(runner: &Runner, each: usize) -> Vec<(Case, Plan)> {
-    let small = cases(None).into_iter().filter(|c| (1..=MOST_ELEMENTS).contains(&c.elements()));
-    let planned = small.step_by(each).filter_map(|case| {
+/// Small samples with their plans, every `each`-th of a share of them.
+fn corpus(runner: &Runner, each: usize, share: Share) -> Vec<(Case, Plan)> {
+    let small: Vec<Case> =
+        cases(None).into_iter().filter(|c| (1..=MOST_ELEMENTS).contains(&c.elements())).collect();
+    let planned = share.of(small).into_iter().step_by(each).filter_map(|case| {
         let plan = runner.plan(case.sample.graph.as_ref().ok()?).ok()?.into_plan();
         Some((case, plan))
     });
@@ -106,7 +108,7 @@ fn walk(value: &Value, path: &mut Vec<String>, places: &mut Vec<Vec<String>>) {
 fn disturbed(each: usize, times: u64) {
     let runner = Runner::interpreter(MOST_ELEMENTS);
     let (mut unread, mut refused, mut ran, mut failed) = (0, 0, 0, Vec::new());
-    for (c, (case, plan)) in corpus(&runner, each).into_iter().enumerate() {
+    for (c, (case, plan)) in corpus(&runner, each, Share::ALL).into_iter().enumerate() {
         let whole = serde_json::to_value(&plan).expect("a plan is data");
         for t in 0..times {
             let seed = (c as u64) << 32 | t;
@@ -226,7 +228,8 @@ mod on_device {
     ) -> (usize, usize, Vec<String>) {
         let runner = runner();
         let (mut refused, mut accepted, mut wrong) = (0, 0, Vec::new());
-        for (c, (case, plan)) in corpus(&runner, each).into_iter().enumerate() {
+        let share = Share::of_environment();
+        for (c, (case, plan)) in corpus(&runner, each, share).into_iter().enumerate() {
             let all: Vec<WordMutation> = words(&plan).into_iter().filter(wanted).collect();
             let mut base = None;
             for t in 0..most.min(all.len()) {
@@ -259,7 +262,7 @@ mod on_device {
         };
         let (refused, accepted, wrong) = mutants(amount, |m| m.steers, judge);
         assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
-        assert!(refused + accepted >= least, "{refused} + {accepted}");
+        assert!(refused + accepted >= Share::of_environment().part_of(least), "{refused} + {accepted}");
     }
 
     #[test]
@@ -282,6 +285,6 @@ mod on_device {
         };
         let (_, accepted, wrong) = mutants((40, 3), |m| !m.steers, judge);
         assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
-        assert!(accepted > 50, "{accepted}");
+        assert!(accepted > Share::of_environment().part_of(50), "{accepted}");
     }
 }

@@ -3,6 +3,7 @@
 
 use pumice_ir::Op;
 use pumice_tests::op_suite::{Case, Outcome, Runner, cases_of, run_all};
+use pumice_tests::share::Share;
 use pumice_types::Precision;
 
 /// Values larger than this say nothing new of an interpreted plan.
@@ -18,9 +19,10 @@ fn products(precision: Precision, wanted: impl Fn(&str) -> bool) -> Vec<Case> {
     cases.map(|case| case.in_precision(precision)).collect()
 }
 
-/// Runs the samples of these ops in a precision; there are at least so many.
+/// Runs the samples of these ops in a precision; of all there are at least so many.
 fn run(runner: &Runner, precision: Precision, wanted: impl Fn(&str) -> bool, least: usize) {
-    let cases = products(precision, wanted);
+    let share = Share::of_environment();
+    let (cases, least) = (share.of(products(precision, wanted)), share.part_of(least));
     let summary = run_all(runner, &cases, |_, _| {});
     summary.print(precision.name());
     assert_eq!(summary.failed, Vec::new());

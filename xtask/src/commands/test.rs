@@ -220,7 +220,8 @@ impl Here {
 
 const NO_LAYER: &str = "the Khronos validation layer is not installed";
 
-const WORKSPACE: [&str; 3] = ["--workspace", "--exclude", "pumice-shader-build"];
+/// The packages whose suites run.
+pub const WORKSPACE: [&str; 3] = ["--workspace", "--exclude", "pumice-shader-build"];
 /// Everything that has tests: the commands of xtask that need the packages, and the command line of pumice.
 pub const WITH_LIBRARIES: [&str; 2] =
     ["--features", "xtask/libraries,pumice/cli,pumice/tracing,pumice/ndarray"];

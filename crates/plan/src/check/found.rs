@@ -208,9 +208,10 @@ fn same_counts(
     Ok(())
 }
 
-/// Whether a use is a count for a kernel of the frame: one word of the arena, which it reads from its beginning.
+/// Whether a use is a count for a kernel of the frame: one word, which it reads from its beginning.
 pub(super) fn is_count(u: &Use) -> bool {
-    let whole = u.view.storage == Storage::Arena && u.view.offset.is(0);
+    let of_words = u.view.storage == Storage::Arena || u.view.dtype.natural_bytes() == 4;
+    let whole = of_words && u.view.offset.is(0);
     let one = u.view.shape.iter().all(|d| d.is(1)) && u.view.dtype.arena_bytes() == 4;
     u.access == Access::ShaderRead && u.span.region != RegionKind::Frame && whole && one && u.span.len.0 >= 4
 }

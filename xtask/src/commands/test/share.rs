@@ -1,13 +1,14 @@
 //! Which share of the samples runs in suites that run each once more in another way (under the validation layer, over
-//! poisoned memory, in folded grids, with the kernels of a GPU): a quarter, another one from commit to commit. The
-//! plain suites on interpreter and device run all, and so does `--long`.
+//! poisoned memory, in folded grids, with the kernels of a GPU, with rounded factors, with words exchanged or altered):
+//! an eighth, another one from commit to commit. The plain suites on interpreter and device run all, and so does
+//! `--long`.
 
 use std::process::Command;
 
 use crate::checkout::Checkout;
 use crate::child;
 
-const SHARES: u64 = 4;
+const SHARES: u64 = 8;
 
 /// Tells the suites, unless they shall run everything.
 pub fn set(all: bool, checkout: &Checkout, command: &mut Command) {
@@ -19,7 +20,8 @@ pub fn set(all: bool, checkout: &Checkout, command: &mut Command) {
 /// What a run without `--long` leaves out by it.
 pub fn said() -> String {
     format!(
-        "one of {SHARES} samples ran under validation, poison, folded grids and a GPU's kernels; --long runs all"
+        "one of {SHARES} samples ran under validation, poison, folded grids, a GPU's kernels, rounding and mutations; \
+         --long runs all"
     )
 }
 
