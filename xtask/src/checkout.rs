@@ -42,9 +42,6 @@ pub struct PackageTarget {
     pub name: String,
     /// `lib`, `bin`, `test`, `example`, ...
     pub kind: Vec<String>,
-    /// Features of the package without which Cargo leaves the target out.
-    #[serde(default, rename = "required-features")]
-    pub required_features: Vec<String>,
 }
 
 /// One line of a dependency table.

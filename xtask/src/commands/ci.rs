@@ -24,9 +24,7 @@ struct Step {
 /// Runs every step, even after one failed; fails if any did.
 pub fn run(args: &Args, checkout: &Checkout) -> Outcome {
     let mut failed = Vec::new();
-    let mut steps = early_steps(args);
-    steps.extend(example_steps(checkout)?);
-    for mut step in steps {
+    for mut step in early_steps(args) {
         if let Err(failure) = timed(&step.name, checkout, &mut step.command) {
             eprintln!("ci: {}: {failure}", step.name);
             failed.push(step.name);
@@ -59,6 +57,9 @@ fn early_steps(args: &Args) -> Vec<Step> {
     }
     let mut doc = cargo(&["doc", "--no-deps"], &[]);
     doc.env("RUSTDOCFLAGS", "-D warnings");
+    // The suites run them, built with every feature; a user has what an example asks for.
+    let mut examples = child::cargo();
+    examples.args(["check", "--package", "pumice", "--examples"]);
     let clippy = cargo(&["clippy", "--all-targets"], &["--", "-D", "warnings"]);
     let mut format = child::cargo();
     format.args(["fmt", "--all", "--check"]);
@@ -68,6 +69,7 @@ fn early_steps(args: &Args) -> Vec<Step> {
         ("ops", xtask(&["ops"])),
         ("clippy", clippy),
         ("doc", doc),
+        ("examples as a user builds them", examples),
         ("the README's program", xtask(&["snippet"])),
         ("demo", xtask(&["demo"])),
         ("demo without a network", xtask(&["demo", "--seeded"])),
@@ -75,22 +77,6 @@ fn early_steps(args: &Args) -> Vec<Step> {
     ]
     .map(|(name, command)| Step { name: name.to_owned(), command })
     .into()
-}
-
-/// Every example of every published package, run to its end; those of the suites are tools.
-fn example_steps(checkout: &Checkout) -> Outcome<Vec<Step>> {
-    let mut steps = Vec::new();
-    for package in checkout.packages()?.iter().filter(|p| p.is_published()) {
-        for target in package.targets.iter().filter(|t| t.kind.iter().any(|kind| kind == "example")) {
-            let mut command = child::cargo();
-            command.args(["run", "--quiet", "--package", &package.name, "--example", &target.name]);
-            if !target.required_features.is_empty() {
-                command.args(["--features", &target.required_features.join(",")]);
-            }
-            steps.push(Step { name: format!("example {}", target.name), command });
-        }
-    }
-    Ok(steps)
 }
 
 fn cargo(before: &[&str], after: &[&str]) -> Command {
