@@ -4,15 +4,17 @@ use super::subjects::Subject;
 use crate::draws::Draws;
 use pumice_plan::file::seal;
 use pumice_plan::{
-    AdvanceKind, AdvanceOp, ArgValue, FrameSlot, FrameWord, Grid, Plan, ScalarSlot, Step, StepKind,
+    AdvanceKind, AdvanceOp, ArgValue, FrameSlot, FrameWord, Grid, Plan, ScalarSlot, Segment, Step, StepKind,
 };
-use pumice_types::{DimExpr, ScalarId, SymbolId};
+use pumice_types::{DimExpr, ScalarId, SymbolId, When};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Changes a plan.
 pub fn change(plan: &mut Plan, subject: &Subject, draws: &mut Draws) {
-    match draws.below(8) {
+    match draws.below(10) {
+        8 if is_looped(plan) => turns(plan, subject, draws),
+        8 | 9 if plan.runs[0].program.steps.iter().any(|step| !step.when.is_always()) => when(plan, draws),
         0..=3 => word(plan, subject, draws),
         4 if !plan.runs[0].frame.advance.is_empty() => advance(plan, draws),
         4 if !plan.runs[0].frame.found.is_empty() && draws.below(4) > 0 => found(plan, draws),
@@ -93,6 +95,49 @@ fn found(plan: &mut Plan, draws: &mut Draws) {
         5 => row.len = number,
         _ => row.symbols = vec![SymbolId(number); 1 + draws.below(2)],
     }
+}
+
+fn is_looped(plan: &Plan) -> bool {
+    plan.runs[0].program.segments.iter().any(|segment| matches!(segment, Segment::Repeat { .. }))
+}
+
+/// How often a loop is replayed, and what says so.
+fn turns(plan: &mut Plan, subject: &Subject, draws: &mut Draws) {
+    let symbols = plan.symbols.len();
+    let loops = plan.runs[0].program.segments.iter_mut().filter_map(|segment| match segment {
+        Segment::Repeat { levels, turns, running, count } => Some((levels, turns, running, count)),
+        _ => None,
+    });
+    let mut loops: Vec<_> = loops.collect();
+    let at = draws.below(loops.len());
+    let (levels, most, running, count) = &mut loops[at];
+    let symbol = SymbolId(draws.below(symbols + 1) as u32);
+    let (n, number) = (draws.of(&[0, 1, 2, 10, 11, 12, 19, 21, 40]), draws.of(&[-1, 0, 1, 10, 40]));
+    match draws.below(6) {
+        0 => **most = n,
+        1 => **running = symbol,
+        2 => **count = None,
+        3 => **count = Some(DimExpr::symbol(symbol)),
+        4 => **count = Some(nearly(&DimExpr::constant(number), subject, draws)),
+        _ => levels.end = levels.end.saturating_sub(1),
+    }
+}
+
+/// Where a step of a branch or a turn runs.
+fn when(plan: &mut Plan, draws: &mut Draws) {
+    let steps = &mut plan.runs[0].program.steps;
+    let mut of_branches: Vec<&mut Step> = steps.iter_mut().filter(|step| !step.when.is_always()).collect();
+    let at = draws.below(of_branches.len());
+    let step = &mut of_branches[at];
+    let mut branches = step.when.branches().to_vec();
+    let which = draws.below(branches.len());
+    match draws.below(4) {
+        0 => branches[which].otherwise = !branches[which].otherwise,
+        1 => _ = branches.remove(which),
+        2 => branches.push(branches[which].clone()),
+        _ => branches[which].taken = DimExpr::symbol(SymbolId(draws.below(4) as u32)),
+    }
+    step.when = When::all(branches);
 }
 
 /// The range, the default or the advance of a scalar.

@@ -5,8 +5,8 @@ use pumice_ir::ops::conv::Conv;
 use pumice_ir::ops::kv_append::AppendMode;
 use pumice_ir::ops::rotary::Rotary;
 use pumice_ir::shape::DimSpec;
-use pumice_ir::{Graph, GraphBuilder, f32, i32, sym};
-use pumice_types::{Bindings, DimExpr, SymbolId};
+use pumice_ir::{Graph, GraphBuilder, Value, f32, i32, sym};
+use pumice_types::{Bindings, DType, DimExpr, SymbolId};
 
 /// Extents and scalars of a run.
 #[derive(Clone, Debug)]
@@ -38,8 +38,8 @@ pub struct Subject {
 ///
 /// # Panics
 /// If this file is wrong.
-pub fn subjects() -> [Subject; 5] {
-    [rows(), decoder_step(), normed_attention(), convolution(), found_rows()]
+pub fn subjects() -> [Subject; 7] {
+    [rows(), decoder_step(), normed_attention(), convolution(), found_rows(), branches(), turns()]
 }
 
 fn subject(g: GraphBuilder, bindings: impl IntoIterator<Item = Binding>) -> Subject {
@@ -77,6 +77,50 @@ fn found_rows() -> Subject {
     g.output("turned", g.add(turned, turned));
     g.output("sum", g.reduce_sum(y, &[0], false));
     subject(g, (0..=MOST).map(|n| Binding { symbols: vec![n as u64], scalar: ("count", n) }))
+}
+
+/// Which of two branches is taken a scalar says by way of data, and in one of them stands a choice of its own.
+fn branches() -> Subject {
+    const MOST: u64 = 11;
+    let g = GraphBuilder::new("branches");
+    let (x, w) = (g.input("x", f32([sym("s", 1..=MOST), 8.into()])), g.input("w", f32([8u64, 16])));
+    let count = g.cast(g.scalar("count", i32::<u64>([]), 0.0, 1e3, 4.0), DType::F32);
+    let is_above = |g: &GraphBuilder, n: f64| g.greater(count, g.constant_scalar(DType::F32, n));
+    let many = |g: &GraphBuilder| {
+        let y = g.softmax(g.matmul(x, w), -1);
+        g.if_(is_above(g, 8.0), |g| [g.add(y, y)], |_| [y])
+    };
+    let [y] = g.if_(is_above(&g, 4.0), many, |g| [g.neg(g.matmul(x, w))]);
+    g.output("y", y);
+    g.output("sum", g.reduce_sum(y, &[0], false));
+    let of = |s: u64| [0, 5, 9].map(|n| Binding { symbols: vec![s], scalar: ("count", n) });
+    subject(g, (1..=MOST).flat_map(of))
+}
+
+/// A loop of as many turns as there are rows, with a state that each writes, and one that ends when a number has grown.
+fn turns() -> Subject {
+    const MOST: u64 = 11;
+    let g = GraphBuilder::new("turns");
+    let x = g.input("x", f32([sym("s", 1..=MOST), 8.into()]));
+    let rows = g.state("rows", f32([MOST, 8]));
+    let [zero, one] = [0.0, 1.0].map(|n| g.constant_scalar(DType::I32, n));
+    let start = g.reduce_sum(x, &[0], false);
+    let turn = |g: &GraphBuilder, i: Value, [y, rows]: [Value; 2]| {
+        let y = g.tanh(g.add(y, g.gather(x, i, 0)));
+        [y, g.kv_append(rows, g.unsqueeze(y, &[0]), i, 0, AppendMode::Linear)]
+    };
+    let [y, rows] = g.loop_(g.dim_of(x, 0), [start, rows], turn);
+    g.output("kept", g.neg(g.state_read(rows)));
+    let count = g.scalar("count", i32::<u64>([]), 0.0, 1e3, 4.0);
+    let [y, _] = g.while_(
+        20,
+        [y, zero],
+        |g, [_, i]| g.less(i, count),
+        |g, [y, i]| [g.sin(g.add(y, start)), g.add(i, one)],
+    );
+    g.output("y", y);
+    let of = |s: u64| [0, 3, 20].map(|n| Binding { symbols: vec![s], scalar: ("count", n) });
+    subject(g, (1..=MOST).flat_map(of))
 }
 
 /// New tokens of a layer with a cache: rows are rotated and appended at a position that advances by their number.
