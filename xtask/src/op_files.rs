@@ -31,7 +31,7 @@ const OPS: [(&str, &[&str]); 40] = [
     ("cum_prod", &[]),
     ("scan_runs", &[]),
     ("search_sorted", &[]),
-    ("found_count", &["crates/compile/src/lower/loop_.rs"]),
+    ("found_count", &[]),
     ("extent_of", &[]),
     ("if", &[]),
     ("carry", &["crates/compile/src/lower/loop_.rs"]),

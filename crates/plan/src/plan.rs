@@ -4,13 +4,12 @@
 use crate::file::PlanForm;
 use crate::frame::Frame;
 use crate::kernel::Fingerprint;
-use crate::kernels::frame::FrameFind;
 use crate::region::{Region, RegionKind, Span};
-use crate::step::{Step, StepId, StepKind, VersionId};
+use crate::step::{Step, StepId, VersionId};
 use crate::stream::Stream;
 use pumice_types::{
-    Bytes, DType, DimExpr, Encoding, Precision, ScalarId, SymbolId, SymbolTable, TableId, Target, Tensor,
-    When,
+    Bindings, Bytes, DType, DimExpr, Encoding, EvalError, Precision, ScalarId, SymbolId, SymbolTable,
+    TableId, Target, Tensor, When,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -257,6 +256,16 @@ pub enum Segment {
     },
 }
 
+impl Segment {
+    /// How many turns a loop takes at these bindings, where the caller's symbols say so: never more than at most.
+    ///
+    /// # Errors
+    /// A symbol without a value.
+    pub fn counted_turns(count: &DimExpr, most: u32, bindings: &Bindings) -> Result<u32, EvalError> {
+        Ok(u32::try_from(count.eval(bindings)?.max(0)).unwrap_or(most).min(most))
+    }
+}
+
 /// Steps with their order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Program {
@@ -276,8 +285,7 @@ impl Program {
     pub fn turn_when(&self, levels: &Range<u32>) -> When {
         let all = self.levels.get(levels.start as usize..levels.end as usize).unwrap_or_default();
         let steps = all.iter().flat_map(|level| self.steps_of(level)).map(|(_, step)| step);
-        let finds = |step: &&Step| matches!(&step.kind, StepKind::Dispatch { call, .. } if call.kernel.0 == FrameFind::DECL.name);
-        let whens = steps.filter(|step| !finds(step)).map(|step| step.when.clone());
+        let whens = steps.filter(|step| !step.finds_words()).map(|step| step.when.clone());
         whens.reduce(|a, b| a.common(&b)).unwrap_or_default()
     }
 

@@ -3,6 +3,7 @@
 use crate::cost::Cost;
 use crate::frame::FrameWord;
 use crate::kernel::KernelCall;
+use crate::kernels::frame::FrameFind;
 use crate::region::Span;
 use crate::view::View;
 use pumice_types::{SymbolId, When};
@@ -251,6 +252,11 @@ impl Step {
     /// Whether the host runs it.
     pub fn is_host(&self) -> bool {
         matches!(self.kind, StepKind::Host)
+    }
+
+    /// Whether it fills a row of words that the run finds.
+    pub fn finds_words(&self) -> bool {
+        matches!(&self.kind, StepKind::Dispatch { call, .. } if call.kernel.0 == FrameFind::DECL.name)
     }
 }
 

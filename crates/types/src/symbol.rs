@@ -138,6 +138,12 @@ impl SymbolTable {
         e.find_var(|v| v.symbol().is_some_and(|id| self.is_found(id))).is_some()
     }
 
+    /// Whether an expression follows from symbols of the table alone that the caller binds, and from no scalar.
+    pub fn are_bound(&self, e: &DimExpr) -> bool {
+        let bound = |id: SymbolId| self.get(id).is_some_and(|s| !s.found);
+        e.find_var(|v| !v.symbol().is_some_and(bound)).is_none()
+    }
+
     /// Whether a program finds the value of that symbol.
     pub fn is_found(&self, id: SymbolId) -> bool {
         self.get(id).is_some_and(|s| s.found)

@@ -220,8 +220,7 @@ fn take_turns(
     match ends {
         Ends::After(count) => {
             let unknown = |e| DeviceError::Unsupported(format!("turns of a loop: {e}"));
-            let count = count.eval(replays.bindings).map_err(unknown)?;
-            let times = u32::try_from(count.max(0)).unwrap_or(turns).min(turns);
+            let times = Segment::counted_turns(count, turns, replays.bindings).map_err(unknown)?;
             match times > 0 && (when.is_always() || taken()?) {
                 true => Replays { times, ..*replays }.run(turn),
                 false => Ok(()),

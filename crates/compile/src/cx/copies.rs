@@ -81,8 +81,7 @@ impl LowerCx<'_> {
     pub fn word_of(&mut self, at: &PlacedView, why: &str) -> LowerResult<PlacedView> {
         let version = &self.unplaced.versions[at.version.0 as usize];
         let alone = pumice_ir::shape::product(&version.ty.shape).is(1) && at.part.is_none();
-        let of_words = at.view.storage == Storage::Arena || at.view.dtype.natural_bytes() == 4;
-        let word = of_words && at.view.offset.is(0);
+        let word = at.view.is_words() && at.view.offset.is(0);
         if alone && word && is_read_by_frame(self.unplaced.buffer_of(at.version).class) {
             return Ok(at.clone());
         }

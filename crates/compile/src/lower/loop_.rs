@@ -4,8 +4,8 @@
 //! there behind everything that reads the former; what is there behind the loop. Of a state the place is the state's
 //! own: what a turn begins with is no copy, and what it leaves was written there by the ops that write.
 
-use super::Lower;
 use super::leaf::{apart, keep_for_later};
+use super::{Lower, found_count};
 use crate::cx::{LowerCx, LowerResult, Refusal};
 use crate::step::StepBuilder;
 use crate::unplaced::{PlacedView, StorageClass, UnplacedLoop};
@@ -13,8 +13,6 @@ use crate::{elementwise, meaning};
 use pumice_ir::ops::{Carry, Loop};
 use pumice_ir::{NodeId, ValueId, ValueType};
 use pumice_plan::Storage;
-use pumice_plan::kernel::ArgValue;
-use pumice_plan::kernels::count::FoundCount as Kernel;
 use pumice_types::{Branch, DType};
 
 impl Lower for Carry {
@@ -119,21 +117,10 @@ fn next_values(
 /// Reports a loop that has not ended after its last turn.
 fn report(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
     let flag = cx.at(cx.graph.node(id).output())?;
-    let number = cx.status_number();
     let meaning = meaning::of_count(cx.graph).map_err(Refusal)?;
     let y = cx.alloc("ended", StorageClass::Scratch, Storage::Arena, &ValueType::fixed(DType::I32, &[]))?;
     let mut step = StepBuilder::new();
-    let call = Kernel {
-        variant: Kernel::plain,
-        wide: 0,
-        largest: ArgValue::U32(0),
-        op: ArgValue::U32(number),
-        count: step.read(0, &flag),
-        y: step.write(&y),
-        status: step.status(cx, number),
-        slots: Vec::new(),
-        holes: Vec::new(),
-    };
+    let call = found_count::reported(cx, &mut step, (&flag, 0), &y);
     let grid = cx.grid(&1u64.into())?;
-    step.dispatch(cx, call.into_call(), grid, meaning)
+    step.dispatch(cx, call, grid, meaning)
 }

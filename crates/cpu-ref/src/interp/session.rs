@@ -156,9 +156,8 @@ fn turns_of(
 
 /// How many turns of a loop are taken, whose number is known before the run.
 fn taken(count: &DimExpr, most: u32, bindings: &Bindings) -> Result<u32, DeviceError> {
-    let count =
-        count.eval(bindings).map_err(|e| DeviceError::Unsupported(format!("turns of a loop: {e}")))?;
-    Ok(u32::try_from(count.max(0)).unwrap_or(most).min(most))
+    let unknown = |e| DeviceError::Unsupported(format!("turns of a loop: {e}"));
+    Segment::counted_turns(count, most, bindings).map_err(unknown)
 }
 
 /// The steps of a segment.

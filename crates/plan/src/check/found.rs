@@ -18,7 +18,6 @@ use crate::kernels::frame::FrameFind;
 use crate::plan::{Run, VersionOrigin};
 use crate::region::{RegionKind, Span};
 use crate::step::{Access, Grid, Step, StepKind, Use, VersionId};
-use crate::view::Storage;
 use pumice_types::{Bytes, SymbolId, SymbolTable, Var};
 use std::collections::BTreeMap;
 
@@ -210,8 +209,7 @@ fn same_counts(
 
 /// Whether a use is a count for a kernel of the frame: one word, which it reads from its beginning.
 pub(super) fn is_count(u: &Use) -> bool {
-    let of_words = u.view.storage == Storage::Arena || u.view.dtype.natural_bytes() == 4;
-    let whole = of_words && u.view.offset.is(0);
+    let whole = u.view.is_words() && u.view.offset.is(0);
     let one = u.view.shape.iter().all(|d| d.is(1)) && u.view.dtype.arena_bytes() == 4;
     u.access == Access::ShaderRead && u.span.region != RegionKind::Frame && whole && one && u.span.len.0 >= 4
 }

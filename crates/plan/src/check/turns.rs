@@ -48,15 +48,18 @@ impl Turn {
         if self.counted {
             return Some(when.clone());
         }
-        let turn = Branch { taken: DimExpr::symbol(self.running), otherwise: false };
         let (last, outer) = when.branches().split_last()?;
-        (*last == turn).then(|| When::all(outer.to_vec()))
+        (*last == self.branch()).then(|| When::all(outer.to_vec()))
     }
 
     /// Whether a step runs in the turns that are taken alone.
     fn is_turn(&self, when: &When) -> bool {
-        let turn = Branch { taken: DimExpr::symbol(self.running), otherwise: false };
-        self.counted || when.branches().contains(&turn)
+        self.counted || when.branches().contains(&self.branch())
+    }
+
+    /// The branch that is a turn, where the run finds whether there is one.
+    fn branch(&self) -> Branch {
+        Branch { taken: DimExpr::symbol(self.running), otherwise: false }
     }
 }
 
@@ -118,7 +121,7 @@ fn whole(scope: &Scope<'_>, turns: u32, running: SymbolId) -> Result<(), String>
 fn known(scope: &Scope<'_>, turns: u32, count: Option<&DimExpr>) -> Result<(), String> {
     let Some(count) = count else { return Ok(()) };
     let symbols = &scope.plan.symbols;
-    if count.find_var(|v| v.symbol().is_none_or(|id| symbols.get(id).is_none_or(|s| s.found))).is_some() {
+    if !symbols.are_bound(count) {
         return Err("how many turns a loop has is not known before the run".to_owned());
     }
     let run = scope.run.map(|run| run.symbols_of(symbols));

@@ -10,7 +10,6 @@ use super::intervals::ByteMap;
 use super::streams;
 use super::touches::Touches;
 use super::turns::Turn;
-use crate::kernels::frame::FrameFind;
 use crate::plan::{PlanValue, Program, VersionOrigin};
 use crate::region::{RegionKind, Span};
 use crate::step::{Step, StepId, StepKind, Use, VersionId};
@@ -382,9 +381,7 @@ fn is_part(scope: &Scope<'_>, (held, at): (VersionId, Span), of: VersionId) -> b
 /// lies: where the branch is not taken, whatever is read there is a value that the choice may have, and what follows
 /// from both is 0.
 fn is_there(step: &Step, places: &Places) -> bool {
-    let finds =
-        matches!(&step.kind, StepKind::Dispatch { call, .. } if call.kernel.0 == FrameFind::DECL.name);
-    finds || places.iter().any(|when| step.when.is_within(when))
+    step.finds_words() || places.iter().any(|when| step.when.is_within(when))
 }
 
 /// The last step from this one on that writes a version. What the other branch of a choice will write is not there

@@ -1,7 +1,7 @@
 //! Turns that are counted: as many as an extent says, one after the other where that is known and little, else
 //! recorded once. Each gives outputs besides what it leaves.
 
-use super::loop_::{MOST_TURNS, is_known};
+use super::loop_::MOST_TURNS;
 use super::scan::{ScanAxis, Scanned};
 use super::turns::{Closed, Collected, Ends, Numbered, Wrong, number, rows_of};
 use crate::builder::{GraphBuilder, Value};
@@ -149,7 +149,7 @@ impl GraphBuilder {
         let g = self.composition(op.method);
         let count = g.extent(g.range(0u64, op.turns.clone(), 1, DType::I32), 0);
         let last = g.sub(count, number(&g, 1));
-        let known = is_known(&op.turns, &symbols).then(|| Ends::After(op.turns.clone()));
+        let known = symbols.are_bound(&op.turns).then(|| Ends::After(op.turns.clone()));
         let first = known.clone().unwrap_or_else(|| Ends::When(g.less(number(&g, 0), count)));
         let turns = Numbered::begin(&g, carried, &first);
         let (next, outputs) = body(&g, Turn::Running { i: turns.i, last }, &turns.begun);

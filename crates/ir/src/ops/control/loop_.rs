@@ -11,7 +11,7 @@ use crate::ops::def::LoopEnd;
 use crate::ops::{Op, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{f32, i32, sym};
-use pumice_types::{DType, DimExpr, SymbolTable};
+use pumice_types::{DType, DimExpr};
 
 /// Turns at most.
 pub(super) const MOST_TURNS: i64 = 1 << 24;
@@ -43,7 +43,7 @@ impl OpDef for Loop {
             return Err(AttrError::Value { name: "most", reason }.into());
         }
         if let Some(turns) = &self.turns
-            && (!is_known(turns, cx.symbols()) || turns.upper(cx.symbols()) > self.most.unsigned_abs())
+            && (!cx.symbols().are_bound(turns) || turns.upper(cx.symbols()) > self.most.unsigned_abs())
         {
             let shown = cx.show(std::slice::from_ref(turns));
             let reason = format!("{shown} turns: not known before the run, or more than {}", self.most);
@@ -83,11 +83,6 @@ impl OpDef for Loop {
         samples.extend(state_samples("states"));
         samples
     }
-}
-
-/// Whether the caller's symbols alone say how many turns there are.
-pub(crate) fn is_known(turns: &DimExpr, symbols: &SymbolTable) -> bool {
-    turns.find_var(|v| v.symbol().is_none_or(|id| symbols.is_found(id))).is_none()
 }
 
 /// Powers of two until a bound: 0, 1, some and all turns.
