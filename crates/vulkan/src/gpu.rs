@@ -21,9 +21,8 @@ pub(crate) const EVERYTHING_BEFORE: Masks =
 pub(crate) const EVERYTHING_AFTER: Masks =
     Masks { shader: true, shader_reads_only: false, transfer: true, indirect: true, host: false };
 
-/// The host, after a submission.
-const HOST: Masks =
-    Masks { shader: false, shader_reads_only: false, transfer: false, indirect: false, host: true };
+/// Everything that may come after a submission, the host among it.
+const EVERYBODY_AFTER: Masks = Masks { host: true, ..EVERYTHING_AFTER };
 
 /// A word that fills fresh memory and guard bands, and is looked for in the guards after every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,22 +67,23 @@ impl Gpu {
     }
 
     /// Runs lists once, one after the other, and waits. They must leave nothing that the host may not see: the last
-    /// list ends with [`Gpu::host_barrier`] or is the closing one. Where a call fails, what was submitted has ended
+    /// list ends with [`Gpu::close`] or is the closing one. Where a call fails, what was submitted has ended
     /// when it returns.
     pub(crate) fn run(&self, lists: &[&Commands]) -> Result<(), DeviceError> {
         let ended = self.run_timed(lists, self.wait_policy.usual(), Begin::AtSubmission);
         ended.map(|_| ()).map_err(device_error)
     }
 
-    /// A list that makes everything before it visible to the host; it closes every submission.
+    /// A list that closes a submission, see [`Gpu::close`].
     pub(crate) fn closing_list(&self) -> Result<Commands, DeviceError> {
         let mut list = Recorder::new(&self.queue).map_err(device_error)?;
-        list.barrier(EVERYTHING_BEFORE, HOST);
+        Gpu::close(&mut list);
         list.finish().map_err(device_error)
     }
 
-    /// A barrier that makes everything before it visible to the host.
-    pub(crate) fn host_barrier(list: &mut Recorder) {
-        list.barrier(EVERYTHING_BEFORE, HOST);
+    /// A barrier that makes everything before it visible to the host and to whatever is submitted later. Every
+    /// submission ends with one, so that a replay waits only for what its own program does ([`Seam`](crate::seam)).
+    pub(crate) fn close(list: &mut Recorder) {
+        list.barrier(EVERYTHING_BEFORE, EVERYBODY_AFTER);
     }
 }

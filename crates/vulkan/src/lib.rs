@@ -28,6 +28,7 @@ mod pipelines;
 mod profile;
 mod progress;
 mod record;
+mod seam;
 mod session;
 mod slot_access;
 mod staging;

@@ -214,7 +214,7 @@ impl Regions {
         for (from, to) in from.iter().zip(&to) {
             list.copy((from, 0), (to, 0), from.size().min(to.size())).map_err(device_error)?;
         }
-        Gpu::host_barrier(&mut list);
+        Gpu::close(&mut list);
         self.gpu.run(&[&list.finish().map_err(device_error)?])
     }
 
@@ -228,7 +228,7 @@ impl Regions {
                 list.fill(chunk, 0, chunk.size() / 4 * 4, word).map_err(device_error)?;
             }
         }
-        Gpu::host_barrier(&mut list);
+        Gpu::close(&mut list);
         self.gpu.run(&[&list.finish().map_err(device_error)?])
     }
 

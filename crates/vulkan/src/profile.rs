@@ -75,7 +75,7 @@ impl Bracket {
         open.reset_queries(&pool);
         open.timestamp(&pool, 0).map_err(device_error)?;
         let mut close = Recorder::new(&gpu.queue).map_err(device_error)?;
-        Gpu::host_barrier(&mut close);
+        Gpu::close(&mut close);
         close.keep(&pool);
         close.timestamp(&pool, 1).map_err(device_error)?;
         let (open, close) = (open.finish().map_err(device_error)?, close.finish().map_err(device_error)?);

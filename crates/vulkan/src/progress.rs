@@ -113,7 +113,7 @@ impl<'a> Work<'a> {
             list.dispatch(&ready.pipeline, &push, None, &DispatchTarget::Direct([0; 3]))
                 .map_err(device_error)?;
         }
-        Gpu::host_barrier(&mut list);
+        Gpu::close(&mut list);
         list.finish().map_err(device_error)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! In: a program, the lists that it is cut into, places for its spans, pipelines. Out: command lists. Nothing is
 //! decided here: order, barriers, grids, addresses and argument values come from the plan, and a list begins with the
-//! seam barrier, because a segment may be replayed directly after itself, and lists may be submitted apart.
+//! [seam](Seam), because a segment may be replayed directly after itself, and lists may be submitted apart.
 
 use crate::error::device_error;
 use crate::gpu::{EVERYTHING_AFTER, EVERYTHING_BEFORE, Gpu};
@@ -10,6 +10,7 @@ use crate::memory::{Place, Regions};
 use crate::pipelines::{PipelineRequest, Ready};
 use crate::profile::Timing;
 use crate::raw::{Buffer, BufferUsage, Commands, DescriptorSet, DispatchTarget, Masks, Recorder};
+use crate::seam::Seam;
 use pumice_plan::kernel::interface::Addressing;
 use pumice_plan::{
     Access, ArgValue, Barrier, Frame, FrameWord, Grid, KernelCall, Level, Program, RegionKind, Span, Step,
@@ -19,6 +20,7 @@ use pumice_runtime::device::DeviceError;
 use pumice_runtime::lists::List;
 use pumice_types::Bytes;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Argument blocks lie at multiples of this.
@@ -41,6 +43,11 @@ impl RecordScope<'_> {
     /// Whether a step is to be recorded.
     pub(crate) fn wants(&self, id: StepId) -> bool {
         self.only.is_none_or(|only| only.contains(&id))
+    }
+
+    /// The barrier at the head of the lists of a segment.
+    pub(crate) fn seam(&self, levels: Range<u32>) -> Seam {
+        Seam::of(self.program, levels, self.frame)
     }
 
     fn locate(&self, span: Span) -> Result<Place, DeviceError> {
@@ -78,17 +85,20 @@ pub(crate) fn call_of(step: &Step) -> Option<&KernelCall> {
     }
 }
 
-/// Records a list. It begins with the seam barrier, which stands in the place of its first level's.
+/// Records a list. It begins with the seam, which stands in the place of its first level's barrier.
 pub(crate) fn record(
     scope: &RecordScope<'_>,
     list: &List,
+    seam: Seam,
     mut timing: Option<&mut Timing>,
 ) -> Result<Commands, DeviceError> {
     let mut segment = Segment::new(scope, list)?;
     if let Some(timing) = timing.as_deref_mut() {
         timing.begin(&mut segment.list);
     }
-    segment.list.barrier(EVERYTHING_BEFORE, EVERYTHING_AFTER);
+    let first = scope.levels(list).first().and_then(|level| level.barrier.as_ref());
+    let (from, to) = seam.at(first);
+    segment.list.barrier(from, to);
     for (i, level) in scope.levels(list).iter().enumerate() {
         if let Some(barrier) = level.barrier.as_ref().filter(|_| i > 0) {
             let (from, to) = masks(barrier);

@@ -343,9 +343,10 @@ fn profile(
         match segment {
             // Of a loop one turn.
             Segment::Gpu { levels } | Segment::Repeat { levels, .. } => {
+                let seam = scope.seam(levels.clone());
                 for list in lists_of(&scope, levels.clone(), &loaded.symbols(ProgramRef::Run(run))) {
                     let mut timing = Timing::new(&gpu.shared, list.steps.len())?;
-                    let commands = record(&scope, &list, Some(&mut timing))?;
+                    let commands = record(&scope, &list, seam, Some(&mut timing))?;
                     gpu.run(&[&commands, closing])?;
                     times.extend(timing.times(gpu)?);
                 }

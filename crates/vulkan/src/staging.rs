@@ -130,6 +130,7 @@ impl Staging {
             half.buffer.write(0, part).map_err(device_error)?;
             let at = to.offset + (i * PART) as u64;
             list.copy((&half.buffer, 0), (&to.buffer, at), part.len() as u64).map_err(device_error)?;
+            Gpu::close(&mut list);
             half.submit(gpu, list)?;
             last = half.point;
         }
@@ -194,7 +195,7 @@ impl Staging {
                 let half = self.half(gpu, i)?;
                 let mut list = half.begin(gpu)?;
                 list.copy((&from.buffer, at), (&half.buffer, 0), len).map_err(device_error)?;
-                Gpu::host_barrier(&mut list);
+                Gpu::close(&mut list);
                 half.submit(gpu, list)?;
             }
             if i > 0 {

@@ -31,8 +31,9 @@ impl RecordedSegment {
         levels: Range<u32>,
         symbols: &SymbolTable,
     ) -> Result<RecordedSegment, DeviceError> {
+        let seam = scope.seam(levels.clone());
         let cut = lists_of(scope, levels, symbols);
-        let lists = cut.iter().map(|list| record(scope, list, None)).collect::<Result<_, _>>()?;
+        let lists = cut.iter().map(|list| record(scope, list, seam, None)).collect::<Result<_, _>>()?;
         Ok(RecordedSegment { lists, planner: SubmissionPlanner::new(cut, &scope.gpu.plan.target) })
     }
 }

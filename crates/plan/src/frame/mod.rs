@@ -133,6 +133,15 @@ pub enum FrameError {
 pumice_types::debug_as_display!(FrameError);
 
 impl Frame {
+    /// Whether the advance writes or clears a word.
+    pub fn advances(&self, word: u32) -> bool {
+        let writes = |op: &AdvanceOp| {
+            let words = if op.op == AdvanceKind::ClearIf { op.b } else { 1 };
+            (op.dst.0..op.dst.0.saturating_add(words)).contains(&word)
+        };
+        self.advance.iter().any(writes)
+    }
+
     /// Words of the frame with the advance program after them.
     pub fn len_words(&self) -> u64 {
         let programs = self.found.iter().map(|row| row.program.ops.len());

@@ -151,7 +151,7 @@ mod on_device {
             let mut list = Recorder::new(&device.gpu.queue).unwrap();
             list.fill(&buffer, 0, 256, 7).unwrap();
             if shown {
-                Gpu::host_barrier(&mut list);
+                Gpu::close(&mut list);
             }
             list.finish().unwrap()
         };
