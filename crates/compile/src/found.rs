@@ -19,6 +19,7 @@ use pumice_plan::{
 use pumice_types::{DType, DimExpr, SymbolId};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Words of a row, and of those that the host writes, while rows have no place: the number of a word has the number of
 /// its row above these bits, 0 for none.
@@ -39,6 +40,8 @@ struct Row {
     symbols: Vec<SymbolId>,
     words: FrameBuilder,
     version: UnplacedVersion,
+    /// Whose words there were first.
+    origin: Arc<str>,
 }
 
 impl Found {
@@ -105,7 +108,8 @@ impl LowerCx<'_> {
         let names: Vec<&str> = symbols.iter().filter_map(|&id| Some(&*table.get(id)?.name)).collect();
         let (name, class) = (format!("found {}", names.join(", ")), StorageClass::Found(row as u32));
         let version = self.unplaced.add(name, class, &ValueType::fixed(DType::U32, &[]), 0);
-        self.found.rows.push(Row { symbols, words: FrameBuilder::new(), version });
+        let origin = self.origin();
+        self.found.rows.push(Row { symbols, words: FrameBuilder::new(), version, origin });
         row
     }
 
@@ -116,6 +120,11 @@ impl LowerCx<'_> {
 }
 
 impl LowerCx<'_> {
+    /// Whether a found symbol is the value of this version.
+    pub fn is_count(&self, version: UnplacedVersion) -> bool {
+        self.found.counts.values().any(|at| at.version == version)
+    }
+
     /// The counts that a row of found words follows from; none of any other version.
     pub fn counts_of(&self, version: UnplacedVersion) -> SmallVec<[UnplacedVersion; 4]> {
         let row = self.found.rows.iter().find(|row| row.version == version);
@@ -146,9 +155,6 @@ pub fn fill(cx: &mut LowerCx<'_>) -> LowerResult {
 
 /// What does not go together with found extents yet.
 fn refuse_others(cx: &LowerCx<'_>) -> LowerResult {
-    if cx.graph.stop().is_some() {
-        return Err("a program whose replays stop finds no extents yet".into());
-    }
     let symbols = cx.graph.symbols();
     match cx.checks.iter().find(|c| symbols.names_found(&c.value)) {
         Some(check) => {
@@ -184,9 +190,12 @@ pub fn tell_host(cx: &mut LowerCx<'_>) {
 
 /// The instructions that make the words of a row. Temporaries are words of it, which has a multiple of four.
 fn program(cx: &mut LowerCx<'_>, row: usize) -> LowerResult<FindProgram> {
-    let Row { symbols, words, .. } = &mut cx.found.rows[row];
+    let Row { symbols, words, origin, .. } = &mut cx.found.rows[row];
     if symbols.len() > MOST_COUNTS {
-        let why = format!("words that follow from {} found extents, at most {MOST_COUNTS}", symbols.len());
+        let why = format!(
+            "`{origin}` follows from {} found extents, branches and loops at once, at most {MOST_COUNTS}",
+            symbols.len()
+        );
         return Err(why.into());
     }
     let largest = |id: SymbolId| cx.graph.symbols().get(id).map_or(0, |s| s.max) as u32;

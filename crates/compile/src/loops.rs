@@ -2,8 +2,8 @@
 //!
 //! In: steps over buffers, and what loops carry. Out: for each step the loop that it is in. A step is in a loop where
 //! what it reads follows from what turns begin with, or where it leaves what the next one begins with, or what branches
-//! of a turn join, which is another value in every turn. So a copy of something that no turn changes is made once,
-//! before, whichever node wanted it first.
+//! of a turn join, which is another value in every turn, or where it writes a part of a value whose other parts turns
+//! write. So a copy of something that no turn changes is made once, before, whichever node wanted it first.
 
 use crate::unplaced::{UnplacedProgram, UnplacedStep, UnplacedVersion};
 use pumice_types::{DimExpr, SymbolId, When};
@@ -28,12 +28,14 @@ pub fn of_steps(
     loop {
         let before = steps.clone();
         for (step, l) in unplaced.steps.iter().zip(&mut steps) {
-            *l = inside(step, &of, &next, counts).or_else(|| joins_in(unplaced, step));
-            for u in step.uses.iter().filter(|u| u.access.stores()) {
-                let stays = unplaced.carried.contains(&u.version) || left[u.version.0 as usize].is_some();
-                if l.is_some() && !stays {
-                    of[u.version.0 as usize] = *l;
-                }
+            let made = || {
+                let stored = step.uses.iter().filter(|u| u.access.stores()).map(|u| u.version);
+                stored.filter(|v| !unplaced.carried.contains(v) && left[v.0 as usize].is_none())
+            };
+            let with_others = || made().find_map(|v| of[v.0 as usize]);
+            *l = inside(step, &of, &next, counts).or_else(|| joins_in(unplaced, step)).or_else(with_others);
+            if l.is_some() {
+                made().for_each(|v| of[v.0 as usize] = *l);
             }
         }
         if steps == before {

@@ -149,15 +149,20 @@ pub fn eval_graph_with(
     check_constraints(graph, bindings)?;
     let (demand, loops) = (Demand::of(graph), Loops::of(graph));
     let result = Evaluation { values: vec![None; graph.value_count()], ..Evaluation::default() };
+    let needed = graph.needed_nodes().unwrap_or_else(|_| vec![true; graph.nodes().len()]);
     // What turns read is read again.
     let last_use = last_uses(graph, options.keep_all || !loops.is_empty());
     let bindings = Cow::Borrowed(bindings);
-    let mut run = Run { graph, leaves, bindings, options, custom, demand, loops, last_use, result };
+    let mut run = Run { graph, leaves, bindings, options, custom, demand, needed, loops, last_use, result };
     for (id, _) in graph.nodes() {
+        let reported = run.result.status.len();
         match run.loops.ended_by(id) {
             Some(l) => run.turns(l)?,
             None if run.loops.inside(id).is_none() => run.node(id)?,
             None => {}
+        }
+        if !run.needed[id.index()] {
+            run.result.status.truncate(reported);
         }
     }
     let mut result = run.result;
@@ -173,6 +178,8 @@ struct Run<'a> {
     options: EvalOptions,
     custom: &'a CustomOps,
     demand: Demand,
+    /// By node; what nobody needs reports nothing, as it is not there when the graph is compiled.
+    needed: Vec<bool>,
     loops: Loops,
     last_use: Vec<Option<NodeId>>,
     result: Evaluation,
@@ -246,8 +253,14 @@ impl Run<'_> {
         for (&v, value) in l.carried.values().zip(begins) {
             self.result.values[v.index()].clone_from(value);
         }
+        // A node may stand before the one that finds it.
+        l.running.as_symbol().into_iter().for_each(|symbol| self.bindings.to_mut().bind(symbol, 1));
         for &id in l.nodes.iter().filter(|id| graph.node(**id).op.carries().is_none()) {
+            let reported = self.result.status.len();
             self.node(id)?;
+            if !self.needed[id.index()] {
+                self.result.status.truncate(reported);
+            }
         }
         let next = graph.node(l.end).operands().take(l.carried.len());
         Ok(next.map(|v| self.result.values[v.index()].clone()).collect())

@@ -70,7 +70,8 @@ impl Needs<'_> {
         // What a turn writes is what the end of its loop needs.
         let writes = node.op.state_operand().is_some() && self.loops.inside(id).is_none();
         let is_end = writes || node.op.is_leaf();
-        let when = self.of[id.index()].take().filter(|_| !is_end).unwrap_or_default();
+        let when = self.of[id.index()].take().unwrap_or_else(|| self.of_nobody(id));
+        let when = if is_end { When::ALWAYS } else { when };
         let when = self.known_before(id, when);
         self.symbols(node, &when);
         match node.op.branches() {
@@ -88,14 +89,25 @@ impl Needs<'_> {
         self.of[id.index()] = Some(when);
     }
 
-    /// The outer branches whose choices are found before the node.
+    /// When a node is computed that nobody needs: in a loop that is, by its turns.
+    fn of_nobody(&self, id: NodeId) -> When {
+        let Some(l) = self.loops.inside(id).map(|l| &self.loops.all[l]) else { return When::ALWAYS };
+        let of_end = self.of[l.end.index()].clone().unwrap_or_default();
+        of_end.and(Branch { taken: l.running.clone(), otherwise: false })
+    }
+
+    /// The outer branches whose choices are found before the node, and before all of the loop that it ends. Whether a
+    /// turn is there follows from what it begins with alone.
     fn known_before(&self, id: NodeId, when: When) -> When {
+        let of_loop = self.loops.ended_by(id).and_then(|l| self.loops.all[l].nodes.first());
+        let first = of_loop.copied().unwrap_or(id);
+        let is_turn = |e: &DimExpr| self.loops.all.iter().any(|l| l.running == *e);
         let early = |e: &DimExpr| {
-            let late = |symbol: SymbolId| self.finders.get(&symbol).is_some_and(|finder| *finder >= id);
+            let late = |symbol: SymbolId| self.finders.get(&symbol).is_some_and(|finder| *finder >= first);
             e.find_var(|v| v.symbol().is_some_and(late)).is_none()
         };
         let branches = when.branches();
-        let known = branches.iter().take_while(|branch| early(&branch.taken)).count();
+        let known = branches.iter().take_while(|b| is_turn(&b.taken) || early(&b.taken)).count();
         if known == branches.len() { when } else { When::all(branches[..known].to_vec()) }
     }
 

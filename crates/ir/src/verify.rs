@@ -1,6 +1,7 @@
 //! The verifier: every rule of a graph, every violation. Runs after building, after reading, and after every pass;
 //! in the last case what it finds is a defect of the pass.
 
+mod loops;
 mod states;
 
 use crate::entity::{NodeId, ValueId};
@@ -8,7 +9,7 @@ use crate::error::BuildError;
 use crate::form::{Form, verify_form};
 use crate::graph::{Graph, Node};
 use crate::infer::{infer_types, normalize_axis};
-use crate::loops::{LoopInfo, Loops};
+use crate::loops::Loops;
 use crate::ops::Op;
 use crate::shape::ValueType;
 use crate::state::Feed;
@@ -135,54 +136,9 @@ pub(crate) fn program_rules(graph: &Graph) -> Vec<BuildError> {
     errors.extend(scalar_rules(graph));
     errors.extend(stream_rule(graph));
     errors.extend(found_rules(graph));
-    errors.extend(loop_rules(graph, &loops));
+    errors.extend(loops::loop_rules(graph, &loops));
+    errors.extend(loops::nesting_rule(graph, &loops));
     errors
-}
-
-/// What a turn makes leaves the loop as a result alone; loops write the states that they carry and hold no other loop.
-fn loop_rules(graph: &Graph, loops: &Loops) -> Vec<BuildError> {
-    let of_no_loop = |(id, node): (NodeId, &Node)| node.op.carries().is_some() && loops.inside(id).is_none();
-    let stray =
-        graph.nodes().filter(|n| of_no_loop(*n)).map(|(id, _)| (id, "what it carries belongs to no loop"));
-    let wrong_end = |l: &LoopInfo| wrong_end(graph, l).or_else(|| states::wrong_left(graph, l));
-    let ends = loops.all.iter().filter_map(|l| Some((l.end, wrong_end(l)?)));
-    let of_turns = |(number, l): (usize, &LoopInfo)| {
-        let wrong = |id: &NodeId| Some((*id, wrong_in_turn(graph, loops, number, *id)?));
-        l.nodes.iter().chain([&l.end]).filter_map(wrong).collect::<Vec<_>>()
-    };
-    let turns = loops.all.iter().enumerate().flat_map(of_turns);
-    let error = |(id, reason): (NodeId, &str)| BuildError::Loop {
-        node: graph.node_name(id).to_owned(),
-        reason: reason.to_owned(),
-    };
-    stray.chain(ends).chain(turns).map(error).collect()
-}
-
-/// What is wrong with the end of a loop.
-fn wrong_end(graph: &Graph, l: &LoopInfo) -> Option<&'static str> {
-    let (end, carried) = (graph.node(l.end), l.carried.len());
-    let begins = end.operands().skip(carried).eq(l.carried.values().copied());
-    if !begins || end.inputs.len() != 2 * carried || !l.carried.keys().copied().eq(0..carried) {
-        return Some("what its turns begin with is not what it carries");
-    }
-    let finds = |id: &NodeId| graph.node(*id).op.finds() == l.running.as_symbol();
-    (!l.nodes.iter().any(finds)).then_some("no node of it finds whether it runs")
-}
-
-/// What is wrong with a node of a turn, or with the end of its loop.
-fn wrong_in_turn(graph: &Graph, loops: &Loops, number: usize, id: NodeId) -> Option<&'static str> {
-    const OUTSIDE: &str = "what a turn makes is used outside of its loop; carry it out as a result";
-    let (node, end) = (graph.node(id), loops.all[number].end);
-    let mut of = node.operands().filter_map(|v| loops.inside(graph.value(v).def.0));
-    let other = of.any(|l| l != number);
-    if other && (node.op.carries().is_some() || id == end) {
-        return Some("a loop in another loop, neither of which is unrolled");
-    }
-    let is_output = id != end && node.outputs.iter().any(|&v| graph.is_output(v));
-    if id > end || other || is_output {
-        return Some(OUTSIDE);
-    }
-    states::wrong_written(graph, loops, number, node)
 }
 
 /// A symbol that is found has one node that finds it, before all that name it. Where none does, it may be gone.
@@ -267,10 +223,15 @@ fn stop_rule(graph: &Graph) -> Option<BuildError> {
     let output = graph.outputs.get(graph.stop?)?;
     let ty = graph.ty(output.value);
     let one = ty.shape.iter().all(|d| d.is(1));
-    (ty.encoding != Encoding::Plain(DType::Bool) || !one).then(|| BuildError::Stop {
-        output: output.name.clone(),
-        reason: format!("it is {}, not one bool", ty.display(&graph.symbols)),
-    })
+    let of = |reason: String| BuildError::Stop { output: output.name.clone(), reason };
+    if ty.encoding != Encoding::Plain(DType::Bool) || !one {
+        return Some(of(format!("it is {}, not one bool", ty.display(&graph.symbols))));
+    }
+    let (finder, _) = graph.nodes().find(|(_, node)| node.op.finds().is_some())?;
+    let finder = graph.node_name(finder);
+    Some(of(format!(
+        "`{finder}` finds an extent, a branch or the turns of a loop; a program does that or stops its replays, not both"
+    )))
 }
 
 /// Two unlike nodes that take one source's stream would have the same numbers.

@@ -4,7 +4,7 @@
 use pumice_ir::error::OpError;
 use pumice_ir::ops::{Conv, Input, MaxPool, StateWrite};
 use pumice_ir::shape::tensor;
-use pumice_ir::{BuildError, FeedKind, Graph, GraphBuilder, Op, f32, i32, sym};
+use pumice_ir::{BuildError, FeedKind, Graph, GraphBuilder, Op, Value, f32, i32, sym};
 use pumice_types::{DType, DimExpr, Scheme};
 
 /// Every mistake of a graph.
@@ -469,4 +469,50 @@ fn the_second_of_a_name_is_named_by_its_condition() {
     let [first, second] = graph.constraints() else { panic!("{:?}", graph.constraints()) };
     assert!(first.what.starts_with("max_pool: "), "{}", first.what);
     assert!(second.what.starts_with("max_pool_2 (max_pool): "), "{}", second.what);
+}
+
+/// What a program that finds extents, branches and turns may not hold is told when it is built, with the caller's line.
+#[test]
+fn what_data_decide_has_bounds() {
+    use pumice_ir::ops::unique::Unique;
+    let below = |g: &GraphBuilder, x: Value, n: f64| g.less(x, g.constant_scalar(DType::I32, n));
+    let with_host = |g: &GraphBuilder| {
+        let x = g.input("x", i32([4]));
+        let body = |g: &GraphBuilder, [x]: [Value; 1]| {
+            let [values, ..] = g.unique(x, Unique::default());
+            [g.add(x, g.reduce_max(values, &[0], false))]
+        };
+        let [y] = g.while_(9, [x], |g, [x]| below(g, g.reduce_max(x, &[0], false), 5.0), body);
+        g.output("y", y);
+    };
+    let with_stop = |g: &GraphBuilder| {
+        let x = g.input("x", i32::<u64>([]));
+        let [y] = g.if_(below(g, x, 3.0), |g| [g.neg(x)], |_| [x]);
+        g.output("y", y);
+        g.output("enough", below(g, y, 0.0));
+        g.stop("enough");
+    };
+    fn nested(g: &GraphBuilder, x: Value, deep: usize) -> Value {
+        if deep == 0 {
+            return g.neg(x);
+        }
+        let is = g.less(x, g.constant_scalar(DType::I32, deep as f64));
+        let [y] = g.if_(is, |g| [nested(g, g.add(x, x), deep - 1)], |_| [x]);
+        y
+    }
+    let build = |body: &dyn Fn(&GraphBuilder)| {
+        let g = GraphBuilder::new("g");
+        body(&g);
+        g.build().map(|_| ()).map_err(|e| e.to_string())
+    };
+    let deep = |n| build(&move |g: &GraphBuilder| g.output("y", nested(g, g.input("x", i32::<u64>([])), n)));
+    assert_eq!(deep(4), Ok(()));
+    for (met, said) in [
+        (build(&with_host), "the host runs it, and takes no part in the turns of a loop"),
+        (build(&with_stop), "finds an extent, a branch or the turns of a loop"),
+        (deep(5), "5 branches and loops that data decide stand in one another here, at most 4 may"),
+    ] {
+        let met = met.expect_err(said);
+        assert!(met.contains(said) && met.contains("build_errors.rs"), "{met}");
+    }
 }

@@ -184,3 +184,27 @@ fn a_text_is_held_to_the_rules_of_programs() {
         assert!(shown.contains(expected), "`{shown}` should hold `{expected}`");
     }
 }
+
+/// A loop whose parts are given as text.
+fn loop_text(init: &str, again: &str, turns: &str) -> String {
+    format!(
+        "graph g {{ symbol s = 0..=9 symbol go = 0..=1 found x: i32[s] = input() zero: i32[] = constant() \
+         {{data = i32[] [0]}} one: i32[] = constant() {{data = i32[] [1]}} flag: i32[] = carry(one) \
+         {{number = 1, place = 0}} found: i32[] = extent_of(flag) {{extent = go}} c: i32[] = carry({init}) \
+         {{number = 1, place = 1}} d: i32[] = add(c, one) l: i32[], y: i32[] = loop({again}, d, flag, c) \
+         {{number = 1, running = go, most = 9{turns}}} output y = y }}"
+    )
+}
+
+#[test]
+fn a_text_is_held_to_the_rules_of_loops() {
+    assert!(text::read(&loop_text("zero", "flag", ", turns = s")).is_ok());
+    let cases = [
+        (loop_text("flag", "flag", ""), "c: its turns begin with what a turn makes"),
+        (loop_text("zero", "zero", ", turns = s"), "l: its turns are counted, and yet something says"),
+    ];
+    for (text, expected) in cases {
+        let shown = message(&text);
+        assert!(shown.contains(expected), "`{shown}` should hold `{expected}`");
+    }
+}

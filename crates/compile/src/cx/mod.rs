@@ -184,6 +184,14 @@ impl<'g> LowerCx<'g> {
         self.demand.when(id)
     }
 
+    /// Whether a later node finds an extent, of the same loop where the node is in one.
+    pub fn finds_after(&self, id: NodeId) -> bool {
+        let inside = self.loops.inside(id);
+        let is_near = |later: NodeId| inside.is_none() || self.loops.inside(later) == inside;
+        let mut finders = self.graph.nodes().filter(|(_, node)| node.op.finds().is_some());
+        finders.any(|(later, _)| later > id && is_near(later))
+    }
+
     /// The loop that a node ends.
     pub fn loop_ended_by(&self, id: NodeId) -> Option<LoopInfo> {
         self.loops.ended_by(id).map(|l| self.loops.all[l].clone())

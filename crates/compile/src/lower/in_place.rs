@@ -8,7 +8,8 @@
 //! the step may read in a slot the version that it replaces, if it sees it as it lies. What invocations read of each
 //! other's elements (the factors of a product, the terms of a reduction) may not lie in a state that the step writes.
 //! Everyone else who reads such a version must come before the step, which is so where no later node does: then nobody
-//! waits for the step and is waited for by it. Each state is judged alone; an optimizer's update of a parameter and
+//! waits for the step and is waited for by it. A row of found words reads its counts when the last of them is known: a
+//! count that may stand in a row with a later one is nothing to write over. Each state is judged alone; an optimizer's update of a parameter and
 //! its moments is one step. Lavapipe (Mesa 22.3, two cores), 2026-11-22: a step of the heat equation on 512 x 512 in
 //! 2.6 ms, with the copy 2.9.
 
@@ -61,6 +62,7 @@ fn state(
     if !before.view.is_words()
         || places.iter().any(|at| buffer(cx, at) == buffer(cx, &before))
         || !is_last_reader(cx, id, write, &before)
+        || (cx.is_count(before.version) && cx.finds_after(id))
         || reads.shared.iter().any(|at| buffer(cx, at) == buffer(cx, &before))
         || !reads_as_it_lies(cx, reads.own, &before)
     {

@@ -169,6 +169,14 @@ impl Graph {
         patched.rebuild(self, &order)
     }
 
+    /// Whether anything needs each node: leaves of the interface, outputs and final states are needed.
+    ///
+    /// # Errors
+    /// A graph against the rules.
+    pub fn needed_nodes(&self) -> Result<Vec<bool>, PatchError> {
+        Ok(Patched::new(self, &[])?.live(self))
+    }
+
     /// The graph without nodes whose values nothing needs. Leaves stay: they are the program's interface.
     pub fn without_dead_nodes(&self) -> Result<Graph, PatchError> {
         self.apply(&[])

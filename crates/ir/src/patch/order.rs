@@ -27,7 +27,7 @@ impl Patched<'_> {
     }
 
     /// Whether each node is needed by the leaves of the interface, by outputs or by final states.
-    fn live(&self, graph: &Graph) -> Vec<bool> {
+    pub(super) fn live(&self, graph: &Graph) -> Vec<bool> {
         let mut wanted: Vec<usize> =
             (0..self.nodes.len()).filter(|&i| self.nodes[i].is_interface()).collect();
         wanted.extend(graph.outputs.iter().map(|o| self.target_of(graph, o.value).node()));

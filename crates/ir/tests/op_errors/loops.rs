@@ -79,4 +79,13 @@ refuses! {
         let less = |g: &GraphBuilder, [x]: [Value; 1]| g.less(g.reduce_max(x, &[0], false), limit);
         g.while_collecting(9, [x], less, |g, [x]| ([g.concat(&[x, x], 0)], [x])).1[0]
     } => OpError::ExtentMismatch { .. },
+    whiles_over_a_number: |g| g.while_(9, [g.input("n", i32::<u64>([]))], |_, [n]| n, |_, [n]| [n])[0] => OpError::DType { .. },
+    whiles_over_several_conditions: |g| {
+        let x = g.input("x", i32([3]));
+        g.while_(9, [x], |g, [x]| g.less(x, x), |_, [x]| [x])[0]
+    } => OpError::ExtentMismatch { .. },
+    collecting_whiles_over_a_number: |g| {
+        let n = g.input("n", f32::<u64>([]));
+        g.while_collecting(9, [n], |_, [n]| n, |_, [n]| ([n], [n])).1[0]
+    } => OpError::DType { .. },
 }

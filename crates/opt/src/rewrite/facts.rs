@@ -5,8 +5,9 @@
 //! and `Extent`, which is a word of the frame whatever its operand is.
 
 use pumice_ir::{Demand, Graph, Node, NodeId, Op, Succession, ValueId};
-use pumice_types::When;
+use pumice_types::{SymbolId, When};
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 
 /// Answers about one graph.
 pub struct Facts {
@@ -16,6 +17,8 @@ pub struct Facts {
     in_frame: Vec<bool>,
     shown: Vec<Option<ValueId>>,
     before_write: Vec<SmallVec<[NodeId; 1]>>,
+    /// By node, those that name the extent that it finds.
+    named_by: BTreeMap<NodeId, Vec<NodeId>>,
     demand: Demand,
 }
 
@@ -29,7 +32,8 @@ impl Facts {
         let before_write = anti_dependencies(graph, &shown);
         let demand = Demand::of(graph);
         let (load_time, in_frame) = (load_time(graph), in_frame(graph));
-        Facts { users, output, load_time, in_frame, shown, before_write, demand }
+        let named_by = named_by(graph);
+        Facts { users, output, load_time, in_frame, shown, before_write, named_by, demand }
     }
 
     /// The nodes that use a value, in order, once per operand position.
@@ -76,10 +80,12 @@ impl Facts {
         self.shown[v.index()].is_some()
     }
 
-    /// The nodes that must come after a node: users of its values, and writers of the states whose bytes it reads.
+    /// The nodes that must come after a node: users of its values, those that name the extent that it finds, and
+    /// writers of the states whose bytes it reads.
     pub fn successors<'a>(&'a self, graph: &'a Graph, id: NodeId) -> impl Iterator<Item = NodeId> + 'a {
         let users = graph.node(id).outputs.iter().flat_map(|v| self.users[v.index()].iter());
-        users.chain(&self.before_write[id.index()]).copied()
+        let naming = self.named_by.get(&id).into_iter().flatten();
+        users.chain(naming).chain(&self.before_write[id.index()]).copied()
     }
 }
 
@@ -164,6 +170,25 @@ fn shown_states(graph: &Graph) -> Vec<Option<ValueId>> {
 }
 
 /// For every node that reads a state version, the node that overwrites it, or the loop's whose turns do.
+/// By node that finds an extent, those whose attributes name it: operands alone do not say that they follow from it.
+fn named_by(graph: &Graph) -> BTreeMap<NodeId, Vec<NodeId>> {
+    let finders: BTreeMap<SymbolId, NodeId> =
+        graph.nodes().filter_map(|(id, node)| Some((node.op.finds()?, id))).collect();
+    let mut named_by: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
+    if finders.is_empty() {
+        return named_by;
+    }
+    for (id, node) in graph.nodes() {
+        let mut found = Vec::new();
+        let mut look = |symbol: Option<SymbolId>| found.extend(symbol.and_then(|s| finders.get(&s)).copied());
+        node.op.visit_dims(&mut |e| e.visit_vars(|v| look(v.symbol())));
+        found.sort_unstable();
+        found.dedup();
+        found.into_iter().filter(|&f| f != id).for_each(|f| named_by.entry(f).or_default().push(id));
+    }
+    named_by
+}
+
 fn anti_dependencies(graph: &Graph, shown: &[Option<ValueId>]) -> Vec<SmallVec<[NodeId; 1]>> {
     let mut writer: Vec<Option<NodeId>> = vec![None; graph.value_count()];
     for (id, node) in graph.nodes() {

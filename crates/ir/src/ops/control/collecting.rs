@@ -1,10 +1,11 @@
 //! `loop_collecting`, `while_collecting`: loops whose turns give outputs besides what they leave.
 
 use super::counted::{Counted, Turn};
+use super::if_::is_condition;
 use super::scan::Scanned;
 use super::turns::{Ends, Numbered};
 use crate::builder::{GraphBuilder, Value};
-use pumice_types::DimExpr;
+use pumice_types::{DType, DimExpr};
 
 impl GraphBuilder {
     /// [`loop_`](GraphBuilder::loop_) whose turns give outputs, too: `(carried, outputs) = body(i, carried)`; what the
@@ -115,14 +116,24 @@ impl GraphBuilder {
     ) -> Scanned {
         const METHOD: &str = "while_collecting";
         let g = self.composition(METHOD);
-        let turns = Numbered::begin(&g, carried, &Ends::When(condition(&g, carried)));
+        let first = condition(&g, carried);
+        let no_condition = self.checked_operands(METHOD, &["condition"], &[first], is_condition).err();
+        let first = if no_condition.is_some() { g.constant_scalar(DType::Bool, 0.0) } else { first };
+        let turns = Numbered::begin(&g, carried, &Ends::When(first));
         let ((next, outputs), i) = (body(&g, &turns.begun), turns.i);
+        if let Some(mistake) = no_condition {
+            return (vec![mistake; carried.len()], vec![mistake; outputs.len()]);
+        }
         let rows = DimExpr::constant(i64::try_from(most).unwrap_or(i64::MAX));
         let left = match turns.leave(&next, (&outputs, &[]), &rows, i) {
             Ok(left) => left,
             Err(wrong) => return wrong.results(&g.last(), METHOD, carried, &outputs),
         };
-        let ((closed, collected), name) = (left.close(Ends::When(condition(&g, &next))), g.name().to_owned());
+        let again = condition(&g, &next);
+        if let Err(mistake) = self.checked_operands(METHOD, &["condition"], &[again], is_condition) {
+            return (vec![mistake; carried.len()], vec![mistake; outputs.len()]);
+        }
+        let ((closed, collected), name) = (left.close(Ends::When(again)), g.name().to_owned());
         let results = closed.results(&g.last(), most);
         let (left, buffers) = results[1..].split_at(carried.len());
         let rows_taken = |g: &GraphBuilder| collected.rows(g, buffers, &g.extent_of(results[0], 0..=most));

@@ -40,6 +40,7 @@ impl OpDef for ExtentOf {
         let mut samples = [0, 1, 5, 9, 10, -3].map(first_rows).to_vec();
         samples.extend([0, 1, 9].map(turned));
         samples.extend([0, 3, 9].map(|n| two_counts(n, 4)));
+        samples.extend([-2, 4, 30].map(beside_its_count));
         samples.push(as_many_as_are_true());
         samples
     }
@@ -86,6 +87,18 @@ fn two_counts(n: i64, m: i64) -> Sample {
     })
     .fill("n", Fill::Ints(vec![n]))
     .fill("m", Fill::Ints(vec![m]))
+}
+
+/// What the count is made of stands beside what is as long.
+fn beside_its_count(count: i64) -> Sample {
+    let sample = Sample::graph(&format!("beside its count, {count}"), |g| {
+        let (x, n) = (g.input("x", i32([9])), g.input("n", i32::<u64>([])));
+        let more = g.add(n, g.constant_scalar(DType::I32, 1.0));
+        let rows = g.narrow(x, 0, 0u64, g.extent_of(more, 0..=9));
+        g.output("y", g.add(more, g.reduce_sum(rows, &[0], false)));
+    });
+    let sample = sample.fill("x", Fill::Range(-9, 9)).fill("n", Fill::Ints(vec![count]));
+    if (-1..9).contains(&count) { sample } else { sample.expect_status() }
 }
 
 /// A count that the program makes itself.

@@ -182,7 +182,14 @@ impl GraphBuilder {
         let last = g.last();
         match written {
             Some(why) => [last.wrong_call("if", OpError::Invalid(why)); N],
-            None => std::array::from_fn(|i| last.join_branches(&taken, a[i], b[i])),
+            None => {
+                // Not in a closure, whose place would be told instead of the caller's.
+                let mut joined = a;
+                for (then, otherwise) in joined.iter_mut().zip(b) {
+                    *then = last.join_branches(&taken, *then, otherwise);
+                }
+                joined
+            }
         }
     }
 
@@ -215,7 +222,7 @@ impl GraphBuilder {
 }
 
 /// A condition is a truth value.
-fn is_condition(cx: &Infer<'_>) -> Result<(), OpError> {
+pub(super) fn is_condition(cx: &Infer<'_>) -> Result<(), OpError> {
     cx.expect_dtype(0, &[DType::Bool])?;
     let one = DimExpr::constant(1);
     cx.ty(0)?.shape.iter().try_for_each(|d| cx.equal(d, &one, "an extent of a condition and one"))

@@ -1,11 +1,13 @@
 //! `Loop`: nodes that are computed again and again, until a condition of theirs is false.
 
 use super::counted::{Counted, Turn, unlike};
+use super::if_::is_condition;
 use super::turns::{Ends, Turns};
 use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
+use crate::ops::control::loop_bodies::body_samples;
 use crate::ops::control::loop_states::state_samples;
 use crate::ops::def::LoopEnd;
 use crate::ops::{Op, OpDef};
@@ -81,6 +83,7 @@ impl OpDef for Loop {
         samples.extend([0, 1, 7].map(sums_of_rows));
         samples.push(beyond_its_bound());
         samples.extend(state_samples("states"));
+        samples.extend(body_samples());
         samples
     }
 }
@@ -194,7 +197,11 @@ impl GraphBuilder {
             return vec![mistake; carried.len()];
         }
         let g = self.composition("while");
-        let mut turns = Turns::begin(&g, &Ends::When(condition(&g, carried)));
+        let first = condition(&g, carried);
+        if let Err(mistake) = self.checked_operands("while", &["condition"], &[first], is_condition) {
+            return vec![mistake; carried.len()];
+        }
+        let mut turns = Turns::begin(&g, &Ends::When(first));
         let turn: Vec<Value> = carried.iter().map(|&init| turns.carry(init)).collect();
         let next = body(&g, &turn);
         if next.len() != carried.len() {
@@ -202,6 +209,9 @@ impl GraphBuilder {
             return vec![g.last().wrong_call("while", e); carried.len()];
         }
         let again = condition(&g, &next);
+        if let Err(mistake) = self.checked_operands("while", &["condition"], &[again], is_condition) {
+            return vec![mistake; carried.len()];
+        }
         if let Err(e) = turns.draws_nothing() {
             return vec![g.last().wrong_call("while", e); carried.len()];
         }

@@ -16,6 +16,7 @@ pub mod if_;
 pub mod input;
 pub mod kv_append;
 pub mod loop_;
+mod loop_bodies;
 mod loop_states;
 pub mod param;
 pub mod scalar;
