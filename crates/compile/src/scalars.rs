@@ -114,8 +114,12 @@ impl Computed<'_> {
         let none = || Refusal(format!("{} has no scalar form over {dtypes:?}", node.op.name()));
         let reg = node.op.scalar(&cx).ok_or_else(none)?;
         self.regs.insert(node.output(), b.narrow(reg, out));
-        if let Some(zero) = node.op.zero_divisor(&cx) {
-            let flag = b.select(zero, b.u32(status::INT_DIV_ZERO), b.u32(0));
+        let raised = [
+            (node.op.zero_divisor(&cx), status::INT_DIV_ZERO),
+            (node.op.mismatch(&cx), status::EXTENT_MISMATCH),
+        ];
+        for (wrong, flag) in raised.into_iter().filter_map(|(wrong, flag)| Some((wrong?, flag))) {
+            let flag = b.select(wrong, b.u32(flag), b.u32(0));
             self.flags = Some(self.flags.map_or(flag, |f| b.or(f, flag)));
         }
         Ok(())

@@ -20,6 +20,8 @@ pub enum Status {
     BadDistribution(u64),
     /// A count that is no extent it may be.
     FoundExtent(u64),
+    /// Extents that must be equal and are not, at the smaller one.
+    ExtentMismatch(u64),
 }
 
 /// Operands of one evaluation.

@@ -1,5 +1,6 @@
 //! The builder: methods take `&self` and collect mistakes; [`GraphBuilder::build`] returns all of them at once.
 
+mod alike;
 mod composition;
 mod inner;
 mod mistake;

@@ -167,7 +167,8 @@ impl<'a> Infer<'a> {
             Constraint { left, relation, right, what: what.into(), place: Place::Unknown, of_method: false };
         let difference = wanted.difference().within(self.symbols);
         let ((low, high), (least, most)) = (difference.bounds(self.symbols), wanted.allowed());
-        if least <= low && high <= most {
+        let ordered = || relation == Relation::AtMost && a.is_at_most(b, self.symbols);
+        if least <= low && high <= most || ordered() {
             return Ok(());
         }
         if wanted.excludes_all(low, high) {

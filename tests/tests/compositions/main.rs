@@ -10,6 +10,7 @@ mod order;
 mod products;
 mod refused_runs;
 mod signals;
+mod unlike;
 
 use calls::calls;
 use chance::{draws, numbers, penalties, routers};
@@ -38,6 +39,7 @@ use pumice_ir::{GraphBuilder, Sample, Value, bool_, sym, tensor};
 use pumice_tests::op_suite::{Case, Outcome, Runner};
 use pumice_types::DType;
 use signals::{averages, frames, log_mels, mels, peaks, whisper, windows};
+use unlike::unlike_extents;
 
 const FLOATS: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
 
@@ -368,6 +370,7 @@ on_both!(
     blocks_of_pixels,
     padded_convolutions,
     uniques,
+    unlike_extents,
     suppressions,
     ranges,
     scans,

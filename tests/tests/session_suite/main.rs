@@ -32,5 +32,6 @@ mod status;
 mod stops;
 mod symbols;
 mod threads;
+mod unlike;
 mod updates;
 mod watched;

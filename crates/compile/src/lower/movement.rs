@@ -5,20 +5,31 @@ use crate::cx::LowerCx;
 use crate::unplaced::PlacedView;
 use crate::views::{reshaped, restride};
 use pumice_ir::NodeId;
-use pumice_ir::ops::{Identity, Reshape, Transpose};
+use pumice_ir::ops::{After, Identity, Reshape, Transpose};
 use pumice_types::DimExpr;
 
-/// The only operand of a node, as it is stored: blocks under other extents are blocks.
+/// The first operand of a node, as it is stored: blocks under other extents are blocks.
 pub fn operand(cx: &LowerCx<'_>, id: NodeId) -> LowerResult<PlacedView> {
     let v = cx.graph.node(id).input(0).ok_or("it has no operand")?;
     cx.stored(v)
 }
 
+/// The first operand under the result's name.
+fn alias(cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+    let at = operand(cx, id)?;
+    cx.place(cx.graph.node(id).output(), at);
+    Ok(())
+}
+
 impl Lower for Identity {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
-        let at = operand(cx, id)?;
-        cx.place(cx.graph.node(id).output(), at);
-        Ok(())
+        alias(cx, id)
+    }
+}
+
+impl Lower for After {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        alias(cx, id)
     }
 }
 

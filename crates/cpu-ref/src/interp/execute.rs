@@ -209,6 +209,7 @@ impl Machine<'_> {
                 Status::IntDivZero(at) => (status::INT_DIV_ZERO, at),
                 Status::BadDistribution(at) => (status::BAD_DISTRIBUTION, at),
                 Status::FoundExtent(at) => (status::FOUND_EXTENT, at),
+                Status::ExtentMismatch(at) => (status::EXTENT_MISMATCH, at),
             };
             let position = u32::try_from(position).unwrap_or(u32::MAX - 1);
             let at = 1 + number as usize;

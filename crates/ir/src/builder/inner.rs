@@ -1,5 +1,6 @@
 //! What all handles of one builder share: the graph so far, its names, and the mistakes.
 
+use super::alike::Inputs;
 use super::{CallSite, Mistake, Value};
 use crate::conditions::Conditions;
 use crate::entity::ValueId;
@@ -12,7 +13,6 @@ use crate::ops::source::RandomSource;
 use crate::place::Place;
 use crate::shape::{DimSpec, TypeSpec, ValueType, display_dim};
 use pumice_types::{DimExpr, Symbol, SymbolTable};
-use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -134,12 +134,15 @@ impl Inner {
                 _ => {}
             }
         }
-        let mut ids: SmallVec<[Option<ValueId>; 4]> =
-            inputs.iter().map(|v| v.and_then(|v| v.id.ok())).collect();
+        let mut ids: Inputs = inputs.iter().map(|v| v.and_then(|v| v.id.ok())).collect();
         while ids.last() == Some(&None) {
             ids.pop();
         }
-        match self.infer(&op, &name, &ids) {
+        let inferred = self.infer(&op, &name, &ids).or_else(|refused| {
+            ids = self.cut_alike(&op, &name, &ids, site).ok_or_else(|| refused.clone())?;
+            self.infer(&op, &name, &ids).map_err(|_| refused)
+        });
+        match inferred {
             Ok((types, constraints)) => {
                 self.add_constraints(constraints, site);
                 let names = self.names.of_results(name, types.len());

@@ -99,6 +99,12 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
         None
     }
 
+    /// For an elementwise op that compares extents, whether this element is in one of two axes that must be equal and
+    /// not in the other (Bool): it is reported as EXTENT_MISMATCH (OPS 1.6) under the node's own name.
+    fn mismatch(&self, _cx: &ScalarCx<'_>) -> Option<Reg> {
+        None
+    }
+
     /// The value of a rank-0 integer result where those of the operands are these expressions of symbols and scalars:
     /// the frame can hold it, and no step computes it. None where no such expression is the op.
     fn frame_value(&self, _operands: &[DimExpr]) -> Option<DimExpr> {

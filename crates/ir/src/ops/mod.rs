@@ -55,6 +55,7 @@ macro_rules! for_each_op {
                 extent Extent "extent" lowered;
                 found_count FoundCount "found_count" lowered;
                 extent_of ExtentOf "extent_of" lowered;
+                after After "after" lowered;
                 if_ If "if" lowered;
                 carry Carry "carry" lowered;
                 loop_ Loop "loop" lowered boxed;
@@ -120,6 +121,7 @@ macro_rules! for_each_op {
                 pow_scalar PowScalar "pow_scalar" elementwise;
                 is_nan IsNan "is_nan" elementwise;
                 is_inf IsInf "is_inf" elementwise;
+                in_both InBoth "in_both" elementwise;
                 not Not "not" elementwise;
                 bitwise_not BitwiseNot "bitwise_not" elementwise;
                 add Add "add" elementwise;
@@ -409,6 +411,11 @@ macro_rules! define_op {
             /// Whether an element divides an integer by 0, where it may.
             pub fn zero_divisor(&self, cx: &ScalarCx<'_>) -> Option<Reg> {
                 match self { $($(Op::$Name(op) => op.zero_divisor(cx),)*)* }
+            }
+
+            /// Whether an element is in one of two axes that must be equal and not in the other.
+            pub fn mismatch(&self, cx: &ScalarCx<'_>) -> Option<Reg> {
+                match self { $($(Op::$Name(op) => op.mismatch(cx),)*)* }
             }
 
             /// Its rank-0 integer value as an expression of the frame.

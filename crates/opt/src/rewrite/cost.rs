@@ -7,7 +7,8 @@ use pumice_types::DType;
 use pumice_types::scalar::{Reg, RegType, ScalarBuilder};
 
 /// Instructions of one element of the node's scalar form; `None` where it has none, so that it must stay alone. So must
-/// an integer division unless its divisor is a constant other than 0: what it reports is reported under its own name.
+/// what reports elements, such as an integer division unless its divisor is a constant other than 0: that is reported
+/// under its own name.
 pub fn instructions(graph: &Graph, id: NodeId) -> Option<usize> {
     let node = graph.node(id);
     if !node.op.is_elementwise() || node.outputs.len() != 1 {
@@ -24,7 +25,8 @@ pub fn instructions(graph: &Graph, id: NodeId) -> Option<usize> {
     let args: Vec<Option<Reg>> = present.map(arg).collect();
     let cx = ScalarCx { b: &b, args: &args, dtypes: &dtypes, out };
     let reg = node.op.scalar(&cx)?;
-    if node.op.zero_divisor(&cx).is_some_and(|zero| b.constant_bits(zero) != Some(0)) {
+    let wrong = [node.op.zero_divisor(&cx), node.op.mismatch(&cx)];
+    if wrong.into_iter().flatten().any(|wrong| b.constant_bits(wrong) != Some(0)) {
         return None;
     }
     let reg = b.narrow(reg, out);

@@ -82,6 +82,8 @@ pub mod status {
     pub const BAD_DISTRIBUTION: u32 = 8;
     /// A count that is no extent it may be: below 0, or above the largest.
     pub const FOUND_EXTENT: u32 = 16;
+    /// Extents that must be equal and are not; the position is the smaller one.
+    pub const EXTENT_MISMATCH: u32 = 32;
 }
 
 /// How a slot of a hole or of an elementwise kernel is stored; the numbers are what kernels see.

@@ -72,12 +72,12 @@ impl DimExpr {
 
     /// The smaller of the two.
     pub fn min_with(&self, other: &DimExpr) -> DimExpr {
-        self.extremum(other, |a, b| a.min(b), Atom::Min)
+        self.extremum(other, |a, b| a.min(b), Atom::Min, DimExpr::is_min_of)
     }
 
     /// The larger of the two.
     pub fn max_with(&self, other: &DimExpr) -> DimExpr {
-        self.extremum(other, |a, b| a.max(b), Atom::Max)
+        self.extremum(other, |a, b| a.max(b), Atom::Max, DimExpr::is_max_of)
     }
 
     fn extremum(
@@ -85,12 +85,16 @@ impl DimExpr {
         other: &DimExpr,
         fold: fn(i64, i64) -> i64,
         atom: fn(Box<(DimExpr, DimExpr)>) -> Atom,
+        is_of: fn(&DimExpr, &DimExpr) -> bool,
     ) -> DimExpr {
         if let Some(too_large) = self.either_too_large(other) {
             return too_large;
         }
-        if self == other {
+        if self == other || is_of(self, other) {
             return self.clone();
+        }
+        if is_of(other, self) {
+            return other.clone();
         }
         if let Some(d) = (self - other).as_const() {
             // The two differ by a constant, so one of them is the extremum everywhere.

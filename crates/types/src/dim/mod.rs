@@ -8,6 +8,7 @@
 
 mod arith;
 mod eval;
+mod order;
 mod size;
 mod terms;
 mod text;

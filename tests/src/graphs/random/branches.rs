@@ -89,7 +89,7 @@ impl Garden<'_> {
         made.map_or(carried, |i| i.value)
     }
 
-    fn choice(&mut self) -> Option<pumice_types::DimExpr> {
+    pub(super) fn choice(&mut self) -> Option<pumice_types::DimExpr> {
         let g = self.g;
         let one = g.constant_scalar(DType::I32, 2.0);
         let condition = match self.below(4) {

@@ -90,8 +90,14 @@ impl Garden<'_> {
         let count = g.reduce_sum(g.cast(positive, DType::I32), &axes, false);
         let few = g.min(&[count, g.constant_scalar(DType::I32, most as f64)]);
         self.finds = true;
-        let n = g.extent_of(few, 0..=most);
-        let sum = g.reduce_sum(g.narrow(x.value, 0, 0u64, n), &[0], false);
+        let first = |count: Value| g.narrow(x.value, 0, 0u64, g.extent_of(count, 0..=most));
+        let rows = match self.below(4) {
+            // As many by another count.
+            0 | 1 => g.max(&[first(few), first(g.max(&[few, g.constant_scalar(DType::I32, 0.0)]))]),
+            2 if self.depth < 2 => g.join_branches(&self.choice()?, first(few), x.value),
+            _ => first(few),
+        };
+        let sum = g.reduce_sum(rows, &[0], false);
         Some(self.about(sum, most as f64 * x.size))
     }
 

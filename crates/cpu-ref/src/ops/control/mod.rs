@@ -1,5 +1,6 @@
 //! Evaluation: leaves of a program, states, and what stands for other nodes (OPS 2).
 
+mod after;
 mod carry;
 mod custom;
 mod extent;

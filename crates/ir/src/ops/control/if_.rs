@@ -59,6 +59,7 @@ impl OpDef for If {
         samples.extend([3, 4, 5].map(by_an_extent));
         samples.extend([0, 1].map(by_a_scalar));
         samples.extend(DType::ALL.map(of_dtype));
+        samples.extend([false, true].into_iter().flat_map(unlike));
         samples
     }
 }
@@ -146,13 +147,95 @@ fn of_dtype(dtype: DType) -> Sample {
     .fill("c", Fill::Any)
 }
 
+/// Branches whose results are as long as each finds.
+fn unlike(taken: bool) -> Vec<Sample> {
+    let counts = [[0, 3], [5, 5], [9, 1], [2, 0]];
+    let mut samples: Vec<Sample> =
+        counts.into_iter().flat_map(|of| [rows_of(taken, of), both_axes(taken, of)]).collect();
+    samples.extend([0, 4, 9].map(|n| some_or_all(taken, n)));
+    samples.extend([DType::Bool, DType::F16, DType::I64, DType::U8].map(|dtype| kept_or_not(taken, dtype)));
+    samples.push(found_by_both(taken));
+    samples.into_iter().map(|sample| sample.fill("c", Fill::Ints(vec![i64::from(taken)]))).collect()
+}
+
+fn first_of(g: &GraphBuilder, x: Value, axis: i64, count: &str) -> Value {
+    let n = g.extent_of(g.input(count, i32::<u64>([])), 0..=9);
+    g.narrow(x, axis, 0u64, n)
+}
+
+/// Counts of both branches are found before the choice.
+fn rows_of(taken: bool, [n, m]: [i64; 2]) -> Sample {
+    Sample::graph(&format!("{n} or {m} rows, {taken}"), |g| {
+        let (x, w) = (g.input("x", f32([9, 3])), g.param("w", f32([3, 4])));
+        let (a, b) = (first_of(g, x, 0, "n"), first_of(g, x, 0, "m"));
+        let [y] = g.if_(g.input("c", bool_::<u64>([])), |g| [g.relu(a)], |g| [g.neg(b)]);
+        g.output("y", y);
+        g.output("product", g.matmul(y, w));
+        g.output("sum", g.reduce_sum(y, &[0], false));
+    })
+    .fill("n", Fill::Ints(vec![n]))
+    .fill("m", Fill::Ints(vec![m]))
+}
+
+fn both_axes(taken: bool, [n, m]: [i64; 2]) -> Sample {
+    Sample::graph(&format!("{n} by {m} or turned, {taken}"), |g| {
+        let x = g.input("x", f32([9, 9]));
+        let a = first_of(g, first_of(g, x, 0, "n"), 1, "m");
+        let [y] = g.if_(g.input("c", bool_::<u64>([])), |g| [g.exp(a)], |g| [g.transpose(a, &[1, 0])]);
+        g.output("y", y);
+        g.output("rows", g.extent(y, 0));
+    })
+    .fill("n", Fill::Ints(vec![n]))
+    .fill("m", Fill::Ints(vec![m]))
+}
+
+/// One branch finds, the other takes all.
+fn some_or_all(taken: bool, n: i64) -> Sample {
+    Sample::graph(&format!("{n} of 9 or all, {taken}"), |g| {
+        let x = g.input("x", f32([4, 9]));
+        let c = g.input("c", bool_::<u64>([]));
+        let [y, z] = g.if_(c, |g| [first_of(g, x, 1, "n"), g.square(x)], |g| [x, g.neg(x)]);
+        g.output("y", y);
+        g.output("z", z);
+        g.output("sums", g.reduce_sum(y, &[1], true));
+    })
+    .fill("n", Fill::Ints(vec![n]))
+}
+
+/// What only a branch finds, in any dtype.
+fn kept_or_not(taken: bool, dtype: DType) -> Sample {
+    Sample::graph(&format!("{dtype} kept by one mask or another, {taken}"), |g| {
+        let x = g.input("x", crate::shape::tensor(dtype, [33]));
+        let [kept, left] = ["kept", "left"].map(|name| g.input(name, bool_([33])));
+        let c = g.input("c", bool_::<u64>([]));
+        let [y] = g.if_(c, |g| [g.compress(x, kept, None)], |g| [g.compress(x, left, None)]);
+        g.output("y", y);
+    })
+    .fill("kept", Fill::Range(0, 2))
+    .fill("left", Fill::Range(0, 2))
+}
+
+/// A branch in a branch.
+fn found_by_both(taken: bool) -> Sample {
+    Sample::graph(&format!("one in another as long as it finds, {taken}"), |g| {
+        let (x, c, d) = (g.input("x", f32([9])), g.input("c", bool_::<u64>([])), g.input("d", bool_([1])));
+        let zero = g.constant_scalar(DType::F32, 0.0);
+        let kept = |g: &GraphBuilder| g.compress(x, g.greater(x, zero), None);
+        let inner = |g: &GraphBuilder| g.if_(d, |g| [kept(g)], |g| [g.compress(x, g.less(x, zero), None)]);
+        let [y] = g.if_(c, inner, |g| [g.relu(x)]);
+        g.output("y", g.cum_sum(y, Default::default()));
+    })
+    .fill("d", Fill::Any)
+}
+
 impl GraphBuilder {
     /// The results of one of two branches: where the condition, bool of one element, is true those of `then`, else
     /// those of `otherwise` (ONNX If). Only the branch that is taken is computed, and only it reports: its steps have
     /// work on the device, those of the other have none, and there is no way through the host. A condition of extents,
     /// integer scalars and constants alone is decided by the host before the run.
     ///
-    /// Results of both branches have the same types. A branch reads what was made outside of it; it writes no state,
+    /// Results of both branches have the same types, but that extents may differ which the run finds: the result is as
+    /// long as that of the branch that is taken. A branch reads what was made outside of it; it writes no state,
     /// and a value of a branch may be used outside as any other, which makes it computed always.
     ///
     /// ```
@@ -212,12 +295,16 @@ impl GraphBuilder {
         taken
     }
 
-    /// `then` where a [`choice`](GraphBuilder::choice) is 1, else `otherwise`, of the same type. What was built since
+    /// `then` where a [`choice`](GraphBuilder::choice) is 1, else `otherwise`, of the same type but for extents that the
+    /// run finds. What was built since
     /// the choice and only one of them needs is computed only where it is the one: [`if_`](GraphBuilder::if_) for who
     /// builds the branches elsewhere.
     #[track_caller]
     pub fn join_branches(&self, taken: &DimExpr, then: Value, otherwise: Value) -> Value {
-        self.apply(If { taken: taken.clone() }, &[then, otherwise])
+        match self.unlike_axes([then, otherwise]) {
+            Some(axes) => self.join_unlike(taken, [then, otherwise], axes),
+            None => self.apply(If { taken: taken.clone() }, &[then, otherwise]),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Leaves of a program, states, and what stands for other nodes (OPS 2).
 
+pub mod after;
 mod call;
 pub mod carry;
 mod collecting;
@@ -26,3 +27,4 @@ pub mod state_read;
 pub mod state_write;
 pub mod stop_gradient;
 mod turns;
+mod unlike_branches;

@@ -50,6 +50,7 @@ pub mod greater;
 pub mod greater_or_equal;
 pub mod hard_sigmoid;
 pub mod hard_swish;
+pub mod in_both;
 pub mod is_inf;
 pub mod is_nan;
 pub mod leaky_relu;

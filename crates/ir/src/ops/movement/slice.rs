@@ -93,13 +93,13 @@ impl Slice {
     fn is_inside(&self, i: usize, n: &DimExpr, symbols: &SymbolTable) -> Option<bool> {
         let from_start = |e: &DimExpr| if e.bounds(symbols).1 < 0 { n + e } else { e.clone() };
         let (start, end) = (from_start(&self.starts[i]), from_start(&self.ends[i]));
+        let in_order = end.is_at_most(n, symbols) && start.is_at_most(&end, symbols);
+        if in_order && start.bounds(symbols).0 >= 0 {
+            return Some(true);
+        }
         let at_least_0 = [start.clone(), n - &end, end - start];
         let bounds = at_least_0.map(|e| e.bounds(symbols));
-        match bounds {
-            _ if bounds.iter().any(|(_, hi)| *hi < 0) => Some(false),
-            _ if bounds.iter().all(|(lo, _)| *lo >= 0) => Some(true),
-            _ => None,
-        }
+        bounds.iter().any(|(_, hi)| *hi < 0).then_some(false)
     }
 }
 
