@@ -35,7 +35,7 @@ fn columns(g: &GraphBuilder, name: &str, n: &DimExpr, height: u64) -> Value {
 }
 
 /// Elements to elements, with broadcasting along other axes.
-fn elementwise() -> Vec<Sample> {
+fn elementwise_samples() -> Vec<Sample> {
     let mut samples = of_counts("sum", 2, |g, [a, b, _]| {
         let y = g.add(rows(g, "x", &a, 4), g.relu(rows(g, "z", &b, 4)));
         g.output("y", y);
@@ -77,7 +77,7 @@ fn elementwise() -> Vec<Sample> {
 }
 
 /// Axes that are joined, summed over or gone through together.
-fn others() -> Vec<Sample> {
+fn other_samples() -> Vec<Sample> {
     let mut samples = of_counts("side by side", 3, |g, [a, b, c]| {
         let parts = [("x", a, 2), ("y", b, 3), ("z", c, 1)].map(|(name, n, w)| rows(g, name, &n, w));
         g.output("y", g.concat(&parts, 1));
@@ -147,8 +147,8 @@ fn in_branches() -> Vec<Sample> {
 }
 
 pub fn unlike_extents(runner: &Runner) {
-    all_pass(runner, "elementwise over unlike extents", elementwise());
-    all_pass(runner, "other ops over unlike extents", others());
+    all_pass(runner, "elementwise over unlike extents", elementwise_samples());
+    all_pass(runner, "other ops over unlike extents", other_samples());
     all_pass(runner, "found extents beside others", beside_others());
     all_pass(runner, "unlike extents in branches", in_branches());
 }

@@ -133,23 +133,12 @@ impl Inner {
     /// Gives axes that must be equal one number: the op is asked, with a symbol of its own for each.
     fn classify(&self, op: &Op, ids: &Inputs, axes: &mut [Axis]) -> Option<()> {
         let graph = &self.graph;
-        let first = graph.symbols.len();
-        let mut symbols: SymbolTable = graph.symbols.clone();
-        let mut types: Vec<Option<ValueType>> = ids.iter().map(|v| v.map(|v| graph.ty(v).clone())).collect();
-        for (at, axis) in axes.iter().enumerate() {
-            let [min, max] = [axis.extent.lower(&graph.symbols), axis.extent.upper(&graph.symbols)];
-            let own = Symbol { name: format!("axis {at}"), min, max, multiple_of: 1, found: true };
-            let own = DimExpr::symbol(symbols.push(own));
-            let ty = types[axis.operand].as_mut()?;
-            let with_own =
-                |(i, extent): (usize, &DimExpr)| if i == axis.axis { own.clone() } else { extent.clone() };
-            ty.shape = ty.shape.iter().enumerate().map(with_own).collect();
-        }
+        let (symbols, types) = self.with_own_symbols(ids, axes)?;
         let types: Vec<Option<&ValueType>> = types.iter().map(Option::as_ref).collect();
         let constants = |i: usize| ids.get(i).copied().flatten().and_then(|v| graph.constant_data(v));
         let cx = Infer::new(&symbols, op.operand_names(), &types, &constants);
         op.infer(&cx).ok()?;
-        let axis_of = |e: &DimExpr| (e.as_symbol()?.0 as usize).checked_sub(first);
+        let axis_of = |e: &DimExpr| (e.as_symbol()?.0 as usize).checked_sub(graph.symbols.len());
         for c in cx.into_constraints().ok()?.iter().filter(|c| c.relation != Relation::AtMost) {
             if let (Some(a), Some(b)) = (axis_of(&c.left), axis_of(&c.right)) {
                 let (kept, gone) = (axes[a].class, axes[b].class);
@@ -157,6 +146,24 @@ impl Inner {
             }
         }
         Some(())
+    }
+
+    /// The types of operands in which each of these axes is a symbol of its own, after those of the graph.
+    fn with_own_symbols(&self, ids: &Inputs, axes: &[Axis]) -> Option<(SymbolTable, Vec<Option<ValueType>>)> {
+        let known = &self.graph.symbols;
+        let mut symbols = known.clone();
+        let types = ids.iter().map(|v| v.map(|v| self.graph.ty(v).clone()));
+        let mut types: Vec<Option<ValueType>> = types.collect();
+        for (at, axis) in axes.iter().enumerate() {
+            let (min, max) = (axis.extent.lower(known), axis.extent.upper(known));
+            let own = Symbol { name: format!("axis {at}"), min, max, multiple_of: 1, found: true };
+            let own = DimExpr::symbol(symbols.push(own));
+            let ty = types[axis.operand].as_mut()?;
+            let mut shape = ty.shape.to_vec();
+            shape[axis.axis] = own;
+            ty.shape = shape.into();
+        }
+        Some((symbols, types))
     }
 
     /// The axes of one number, if they may be unlike and only the run knows.

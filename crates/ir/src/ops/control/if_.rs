@@ -295,10 +295,9 @@ impl GraphBuilder {
         taken
     }
 
-    /// `then` where a [`choice`](GraphBuilder::choice) is 1, else `otherwise`, of the same type but for extents that the
-    /// run finds. What was built since
-    /// the choice and only one of them needs is computed only where it is the one: [`if_`](GraphBuilder::if_) for who
-    /// builds the branches elsewhere.
+    /// `then` where a [`choice`](GraphBuilder::choice) is 1, else `otherwise`, of the same type but for extents that
+    /// the run finds. What was built since the choice and only one of them needs is computed only where it is the one:
+    /// [`if_`](GraphBuilder::if_) for who builds the branches elsewhere.
     #[track_caller]
     pub fn join_branches(&self, taken: &DimExpr, then: Value, otherwise: Value) -> Value {
         match self.unlike_axes([then, otherwise]) {
