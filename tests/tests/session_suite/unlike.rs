@@ -1,7 +1,8 @@
 //! Extents that must be equal and are not: the smaller one, and one report, of the run that takes the step alone.
 
 use crate::common::*;
-use pumice_ir::{Graph, GraphBuilder, Value, bool_, f32, i32};
+use pumice_compile::Options;
+use pumice_ir::{Graph, GraphBuilder, Value, bool_, f32, i32, sym};
 use pumice_plan::kernel::status;
 use pumice_plan::{Plan, PlanForm};
 use pumice_runtime::{OnStatus, Outputs, RunOptions, RuntimeError, Session};
@@ -14,6 +15,7 @@ on_every_device!(
     a_branch_that_is_not_taken_does_not_report,
     branches_are_as_long_as_they_find,
     texts_and_files_say_it,
+    beside_a_symbol_in_every_range,
 );
 
 fn first(g: &GraphBuilder, x: Value, count: &str) -> Value {
@@ -152,4 +154,23 @@ fn texts_and_files_say_it(fixture: &Fixture) {
     let mut s = exe.session().expect("a session");
     assert_eq!(sums(&mut s, [3, 7], OnStatus::Report).expect("runs"), wanted([3, 7]));
     refused!(sums(&mut s, [3, 7], OnStatus::Error), RuntimeError::Status(_), "total.extents", "position 3");
+}
+
+/// In some ranges of the symbol the smaller extent is known to be the one that is found.
+fn beside_a_symbol_in_every_range(fixture: &Fixture) {
+    let g = GraphBuilder::new("g");
+    let (x, z) = (g.input("x", f32([9])), g.input("z", f32([sym("s", 0..=40)])));
+    g.output("y", g.add(first(&g, x, "n"), z));
+    let options = Options::default().specializations(vec![("s".to_owned(), vec![4, 12])]);
+    let exe = fixture.executable(&g.build().expect("sound"), &options);
+    let mut s = exe.session().expect("a session");
+    for (n, all) in [(3, 3), (3, 2), (9, 9), (2, 9), (9, 40), (0, 13), (0, 0), (1, 4)] {
+        let (x, z, n_in) = (wave(9, 1), wave(all, 2), Tensor::new(&[n as i32], &[]).expect("one"));
+        let (x_in, z_in) = (tensor(&x, &[9]), tensor(&z, &[all as u64]));
+        let given = [("x", x_in.view()), ("z", z_in.view()), ("n", n_in.view())];
+        let least = all.min(n);
+        let y = s.run_with(&given, &RunOptions::default().on_status(OnStatus::Report)).expect("runs");
+        assert_eq!(out(&y, "y"), zip(&x[..least], &z[..least], |a, b| a + b), "{n}, {all}");
+        assert_eq!(s.status().is_clean(), n == all, "{n}, {all}");
+    }
 }
