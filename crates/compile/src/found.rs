@@ -208,7 +208,7 @@ fn program(cx: &mut LowerCx<'_>, row: usize) -> LowerResult<FindProgram> {
     while !words.end().0.is_multiple_of(4) {
         words.own(FrameSlot::Temporary);
     }
-    Ok(FindProgram { ops })
+    Ok(FindProgram::new(ops))
 }
 
 /// The step of a row. Where its program lies is not known yet.

@@ -3,6 +3,7 @@
 use super::subjects::Subject;
 use crate::draws::Draws;
 use pumice_plan::file::seal;
+use pumice_plan::frame::FindProgram;
 use pumice_plan::{
     AdvanceKind, AdvanceOp, ArgValue, FrameSlot, FrameWord, Grid, Plan, ScalarSlot, Segment, Step, StepKind,
 };
@@ -84,8 +85,9 @@ fn advance(plan: &mut Plan, draws: &mut Draws) {
 fn found(plan: &mut Plan, draws: &mut Draws) {
     let row = &mut plan.runs[0].frame.found[0];
     let number = draws.of(&[0, 1, 3, 4, 24, 25, 1 << 20, 1 << 31, (1 << 31) + 1, u32::MAX]);
-    let at = draws.below(row.program.ops.len());
-    let op: &mut AdvanceOp = &mut row.program.ops[at];
+    let mut ops = row.program.ops().to_vec();
+    let at = draws.below(ops.len());
+    let op: &mut AdvanceOp = &mut ops[at];
     match draws.below(7) {
         0 => op.a = number,
         1 => op.b = number,
@@ -95,6 +97,7 @@ fn found(plan: &mut Plan, draws: &mut Draws) {
         5 => row.len = number,
         _ => row.symbols = vec![SymbolId(number); 1 + draws.below(2)],
     }
+    row.program = FindProgram::new(ops);
 }
 
 fn is_looped(plan: &Plan) -> bool {

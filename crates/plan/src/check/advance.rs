@@ -144,7 +144,7 @@ impl<'p> Followed<'p> {
         let word = |at: u32| if at & OF_ROW == 0 { at } else { first as u32 + (at & !OF_ROW) };
         let running = Case { stopped: false, count: 0 };
         let mut left = MOST_TERMS;
-        for (i, op) in row.program.ops.iter().enumerate() {
+        for (i, op) in row.program.ops().iter().enumerate() {
             let value = match op.op {
                 AdvanceKind::Const => self.value(&words, op, running),
                 AdvanceKind::Count => self.count(row, op),

@@ -65,7 +65,7 @@ fn words_of_row(frame: &Frame, row: &FoundRow, symbols: &SymbolTable) -> Result<
     if !some || !row.symbols.is_sorted_by(|a, b| a < b) || !row.symbols.iter().all(found) {
         return Err(format!("is of {:?}, which are no found symbols in order", row.symbols));
     }
-    if let Some(op) = row.program.ops.iter().find(|op| !stays_inside(op, row, frame)) {
+    if let Some(op) = row.program.ops().iter().find(|op| !stays_inside(op, row, frame)) {
         return Err(format!("has an instruction that names a word that there is not: {op:?}"));
     }
     let others = |v: Var| v.symbol().is_some_and(|id| symbols.is_found(id) && !row.symbols.contains(&id));

@@ -7,6 +7,8 @@
 use super::{AdvanceKind, AdvanceOp, arithmetic};
 use pumice_types::SymbolId;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 /// The bit of an operand that says that it is a word of the row, not one that the host wrote.
 pub const OF_ROW: u32 = 1 << 31;
@@ -28,31 +30,54 @@ pub struct FoundRow {
 
 /// Instructions over a row. Each writes a word of the row, counted from its first. Operands with [`OF_ROW`] are words
 /// of the row, others words that the host wrote, counted from the frame's base; of `Count`, `a` says which count.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FindProgram {
-    /// In order.
-    pub ops: Vec<AdvanceOp>,
+    ops: Vec<AdvanceOp>,
+    /// As the kernel takes them, once someone asked.
+    #[serde(skip)]
+    words: OnceLock<Box<[u32]>>,
 }
+
+impl PartialEq for FindProgram {
+    fn eq(&self, other: &FindProgram) -> bool {
+        self.ops == other.ops
+    }
+}
+
+impl Eq for FindProgram {}
 
 /// The bit of an opcode above which its wave stands.
 const WAVE_SHIFT: u32 = 8;
 
 impl FindProgram {
-    /// The instructions over a row of `len` words as the kernel takes them, four words each: opcode and wave, dst, a,
-    /// b. Those of a wave do not know each other: none reads or writes what another one writes. Waves ascend.
-    pub fn words(&self, len: usize) -> impl Iterator<Item = [u32; 4]> {
-        let mut in_waves: Vec<(u32, &AdvanceOp)> = self.waves(len).zip(&self.ops).collect();
-        in_waves.sort_by_key(|(wave, _)| *wave);
-        let words = |(wave, op): (u32, &AdvanceOp)| [op.op as u32 | wave << WAVE_SHIFT, op.dst.0, op.a, op.b];
-        in_waves.into_iter().map(words)
+    /// Of these instructions, in their order.
+    pub fn new(ops: Vec<AdvanceOp>) -> FindProgram {
+        FindProgram { ops, words: OnceLock::new() }
+    }
+
+    /// The instructions, in their order.
+    pub fn ops(&self) -> &[AdvanceOp] {
+        &self.ops
+    }
+
+    /// The instructions as the kernel takes them, four words each: opcode and wave, dst, a, b. Those of a wave do not
+    /// know each other: none reads or writes what another one writes. Waves ascend. They are sorted once.
+    pub fn words(&self) -> &[u32] {
+        self.words.get_or_init(|| {
+            let mut in_waves: Vec<(u32, &AdvanceOp)> = self.waves().zip(&self.ops).collect();
+            in_waves.sort_by_key(|(wave, _)| *wave);
+            let words =
+                |(wave, op): (u32, &AdvanceOp)| [op.op as u32 | wave << WAVE_SHIFT, op.dst.0, op.a, op.b];
+            in_waves.into_iter().flat_map(words).collect()
+        })
     }
 
     /// The wave of each instruction: after those that write what it reads or writes, or read what it writes.
-    fn waves(&self, len: usize) -> impl Iterator<Item = u32> {
+    fn waves(&self) -> impl Iterator<Item = u32> {
         // For each word of the row, the wave after the last one that did so.
-        let (mut written, mut read) = (vec![0u32; len], vec![0u32; len]);
+        let (mut written, mut read) = (BTreeMap::new(), BTreeMap::new());
         self.ops.iter().map(move |op| {
-            let after = |waves: &[u32], word: u32| waves.get(word as usize).copied().unwrap_or(0);
+            let after = |waves: &BTreeMap<u32, u32>, word: u32| waves.get(&word).copied().unwrap_or(0);
             let operands = op.of_row();
             let ready = operands.iter().flatten().map(|&word| after(&written, word)).max().unwrap_or(0);
             let wave = ready.max(after(&written, op.dst.0)).max(after(&read, op.dst.0));
@@ -84,8 +109,9 @@ impl FindProgram {
 }
 
 /// What is there for a word is at least this.
-fn raise(waves: &mut [u32], word: u32, least: u32) {
-    waves.get_mut(word as usize).into_iter().for_each(|wave| *wave = (*wave).max(least));
+fn raise(waves: &mut BTreeMap<u32, u32>, word: u32, least: u32) {
+    let wave = waves.entry(word).or_insert(least);
+    *wave = (*wave).max(least);
 }
 
 impl AdvanceOp {
@@ -118,9 +144,9 @@ mod tests {
 
     /// As the kernel does: all of a wave read before any of it writes.
     fn run_in_waves(program: &FindProgram, row: &mut [u32], base: &[u32], counts: &[i32]) {
-        let words = program.words(row.len()).collect::<Vec<_>>();
+        let (words, rest) = program.words().as_chunks::<4>();
         let wave = |words: &[u32; 4]| words[0] >> WAVE_SHIFT;
-        assert!(words.is_sorted_by_key(wave));
+        assert!(rest.is_empty() && words.is_sorted_by_key(wave));
         for of_wave in words.chunk_by(|a, b| wave(a) == wave(b)) {
             let before = row.to_vec();
             for words in of_wave {
@@ -129,7 +155,7 @@ mod tests {
                 };
                 let op = program.ops.iter().find(is).expect("an instruction of the program");
                 let mut after = before.clone();
-                FindProgram { ops: vec![*op] }.run(&mut after, base, counts);
+                FindProgram::new(vec![*op]).run(&mut after, base, counts);
                 row[op.dst.0 as usize] = after[op.dst.0 as usize];
             }
         }
@@ -149,8 +175,8 @@ mod tests {
             op(AdvanceKind::Max, 5, row(2), 1),
             op(AdvanceKind::Count, 0, 1, 9),
         ];
-        let program = FindProgram { ops };
-        assert_eq!(program.waves(8).collect::<Vec<_>>(), [0, 1, 0, 2, 3, 4, 3, 4, 2]);
+        let program = FindProgram::new(ops);
+        assert_eq!(program.waves().collect::<Vec<_>>(), [0, 1, 0, 2, 3, 4, 3, 4, 2]);
         let base = [5, 3, 7, 2];
         for counts in [[0, 0], [3, 20], [-4, 9]] {
             let (mut in_order, mut in_waves) = ([1u32; 8], [1u32; 8]);

@@ -144,18 +144,13 @@ impl Frame {
 
     /// Words of the frame with the advance program after them.
     pub fn len_words(&self) -> u64 {
-        let programs = self.found.iter().map(|row| row.program.ops.len());
+        let programs = self.found.iter().map(|row| row.program.ops().len());
         self.words.len() as u64 + 4 * (self.advance.len() + programs.sum::<usize>()) as u64
     }
 
     /// The first word that the host writes: those before it are of rows.
     pub fn base(&self) -> u32 {
         self.found.last().map_or(0, |row| row.end()).min(self.words.len() as u32)
-    }
-
-    /// The words of a row that are there.
-    fn len_of(&self, row: &FoundRow) -> usize {
-        self.words.len().min(row.len as usize)
     }
 
     /// The symbols that words from `first` on are, each with its value.
@@ -169,11 +164,11 @@ impl Frame {
     /// The arguments of the step that fills a row: the word, counted from [`Frame::base`], at which its program begins,
     /// the number of its instructions, and that of its words.
     pub fn find_args(&self, row: usize) -> [u32; 3] {
-        let before = self.found.iter().take(row).map(|r| r.program.ops.len());
+        let before = self.found.iter().take(row).map(|r| r.program.ops().len());
         let instructions = self.advance.len() + before.sum::<usize>();
         let at = self.words.len() as u32 - self.base() + 4 * instructions as u32;
         let of_row = self.found.get(row);
-        [at, of_row.map_or(0, |r| r.program.ops.len() as u32), of_row.map_or(0, |r| r.len)]
+        [at, of_row.map_or(0, |r| r.program.ops().len() as u32), of_row.map_or(0, |r| r.len)]
     }
 
     /// Every word, the advance program included. `scalar_bits` gives the bits of a scalar that is not an integer
@@ -227,7 +222,7 @@ impl Frame {
             out.push(Frame::word(word, slot, bindings, scalar_bits)?);
         }
         out.extend(self.advance.iter().flat_map(|op| [op.op as u32, op.dst.0, op.a, op.b]));
-        out.extend(self.found.iter().flat_map(|row| row.program.words(self.len_of(row))).flatten());
+        self.found.iter().for_each(|row| out.extend_from_slice(row.program.words()));
         Ok(())
     }
 
