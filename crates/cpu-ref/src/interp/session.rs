@@ -129,11 +129,10 @@ fn replay_segment(
     one: &mut dyn FnMut(&mut Runner<'_>, StepId) -> Result<(), DeviceError>,
 ) -> Result<(), DeviceError> {
     let (turns, when) = turns_of(program, segment, &runner.bindings)?;
-    let unknown = |e| DeviceError::Unsupported(format!("a choice of a loop: {e}"));
     for _ in 0..turns {
         ordered.iter().try_for_each(|&id| one(runner, id))?;
         if let Some(when) = &when
-            && !when.holds(&runner.bindings).map_err(unknown)?
+            && !is_taken(when, &runner.bindings)?
         {
             break;
         }
@@ -148,10 +147,21 @@ fn turns_of(
     bindings: &Bindings,
 ) -> Result<(u32, Option<When>), DeviceError> {
     Ok(match segment {
-        Segment::Repeat { turns, count: Some(count), .. } => (taken(count, *turns, bindings)?, None),
+        Segment::Repeat { levels, turns, count: Some(count), .. } => {
+            let turns = taken(count, *turns, bindings)?;
+            // In a branch that is not taken no turn does anything.
+            let runs = turns > 0 && is_taken(&program.turn_when(levels), bindings)?;
+            (if runs { turns } else { 0 }, None)
+        }
         Segment::Repeat { levels, turns, .. } => (*turns, Some(program.turn_when(levels))),
         Segment::Gpu { .. } | Segment::Host { .. } => (1, None),
     })
+}
+
+/// Whether the branches are taken in which a loop stands.
+fn is_taken(when: &When, bindings: &Bindings) -> Result<bool, DeviceError> {
+    let unknown = |e| DeviceError::Unsupported(format!("a choice of a loop: {e}"));
+    when.holds(bindings).map_err(unknown)
 }
 
 /// How many turns of a loop are taken, whose number is known before the run.
