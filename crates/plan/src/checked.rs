@@ -3,7 +3,7 @@
 //! In: a [`Plan`], from the compiler, a file, or code of a user's. Out: the same plan, which nobody can change any
 //! more, or every fault. There is no other way to make one, in any build, and none to change or to deserialize one.
 
-use crate::check::{BindingError, BindingLaws, CheckError, CheckReport, check_with_needs};
+use crate::check::{Allowance, BindingError, BindingLaws, CheckError, CheckReport, check_with_needs};
 use crate::needs::{Lack, Needs};
 use crate::plan::Plan;
 use pumice_types::{Bindings, Target};
@@ -89,13 +89,13 @@ impl CheckedPlan {
         CheckedPlan { inner: Arc::new(Inner { plan, report, needs, time: begin.elapsed(), laws }) }
     }
 
-    /// Asked before so many replays of a run are looked at one by one.
+    /// Asked before so many replays of a run are looked at one by one. Returns what looking at them may take.
     ///
     /// # Errors
     /// [`BindingError::Evaluations`] where looking at them would take more than
     /// [`MOST_EVALUATIONS`](crate::check::MOST_EVALUATIONS) evaluations of rules.
-    pub fn begin_replays(&self, run: usize, replays: u32) -> Result<(), BindingError> {
-        self.inner.laws.as_ref().map_or(Ok(()), |laws| laws.begin(run, replays))
+    pub fn begin_replays(&self, run: usize, replays: u32) -> Result<Allowance, BindingError> {
+        self.inner.laws.as_ref().map_or_else(|| Ok(Allowance::of_call()), |laws| laws.begin(run, replays))
     }
 
     /// Asked before a replay of a run at these bindings, whose frame has these words. Evaluates the access rules of
@@ -103,10 +103,17 @@ impl CheckedPlan {
     /// last [`REMEMBERED`](crate::check::REMEMBERED) bindings.
     ///
     /// # Errors
-    /// [`BindingError::Unsound`] with the first law that the plan breaks there.
-    pub fn check_replay(&self, run: usize, bindings: &Bindings, words: &[u32]) -> Result<(), BindingError> {
+    /// [`BindingError::Unsound`] with the first law that the plan breaks there, whatever the run finds;
+    /// [`BindingError::Found`] with one that is not shown for all that it may find within the allowance.
+    pub fn check_replay(
+        &self,
+        run: usize,
+        bindings: &Bindings,
+        words: &[u32],
+        allowance: &mut Allowance,
+    ) -> Result<(), BindingError> {
         let laws = self.inner.laws.as_ref();
-        laws.map_or(Ok(()), |laws| laws.check(&self.inner.plan, run, bindings, words))
+        laws.map_or(Ok(()), |laws| laws.check((&self.inner.plan, run), bindings, words, allowance))
     }
 
     /// How many access rules were evaluated at bindings so far, for all that share this plan.

@@ -22,7 +22,7 @@ pub mod step;
 pub mod stream;
 pub mod view;
 
-pub use check::BindingError;
+pub use check::{Allowance, BindingError};
 pub use checked::{CheckedPlan, Unsound};
 pub use cost::{Cost, Work};
 pub use file::{PlanFileError, PlanForm, read_plan_file};

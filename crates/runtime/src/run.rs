@@ -260,7 +260,7 @@ impl Session {
         let (plan, work, run) = (&inner.plan, &mut self.work, &inner.plan.runs[number]);
         work.scalars.clone_from(&self.scalars);
         let replays = if inner.tables.advances { steps } else { 1 };
-        plan.begin_replays(number, replays)?;
+        let mut allowance = plan.begin_replays(number, replays)?;
         for replay in 0..replays {
             for (slot, value) in plan.scalars.iter().zip(&work.scalars) {
                 scalars::check(slot, *value, replay)?;
@@ -268,7 +268,7 @@ impl Session {
             scalars::bind(&work.scalars, &mut work.bindings);
             check_conditions(inner, run, work, (replay, replays))?;
             frame_words(&run.frame, work, replay)?;
-            plan.check_replay(number, &work.bindings, &work.frame)?;
+            plan.check_replay(number, &work.bindings, &work.frame, &mut allowance)?;
             if replay > 0 && !same_words(&run.frame, &work.next_frame, &work.frame) {
                 return Err(RuntimeError::plan(
                     plan,

@@ -12,9 +12,12 @@
 use super::Scope;
 use super::bounds::{self, Corners};
 use super::coverage::{Coverage, UseAt, filled_at};
-use super::error::{CheckError, Fault, ProgramRef};
+use super::error::Fault;
 use super::expressions::{names_scalar, view_names_scalar};
 use super::footprint::{Sample, Samples, Steered, Subject};
+use super::numbers::At;
+use super::refusal::{About, Allowance, BindingError, MOST_EVALUATIONS, Unsure};
+use super::search::{Broken, Search};
 use crate::frame::FrameSlot;
 use crate::kernel::ArgValue;
 use crate::plan::{Plan, Run};
@@ -28,32 +31,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bindings that are remembered.
 pub const REMEMBERED: usize = 1000;
-/// Evaluations of rules that one call may take.
-pub const MOST_EVALUATIONS: u64 = 1 << 24;
 /// Dispatches that a dispatch is compared with: those of one layer stand close to those of the next.
 const NEIGHBOURS: usize = 64;
-
-/// Bindings at which a plan does not run.
-#[derive(Clone, PartialEq, thiserror::Error)]
-pub enum BindingError {
-    /// A law that the plan breaks there.
-    #[error("the plan is wrong for these extents and scalars, so it was changed after it was made: {0}")]
-    Unsound(Box<CheckError>),
-    /// Replays whose rules are too many to evaluate before they run.
-    #[error(
-        "{replays} replays take {evaluations} evaluations of rules before they run, at most {most} are made"
-    )]
-    Evaluations {
-        /// Replays asked for.
-        replays: u32,
-        /// Evaluations that they take.
-        evaluations: u64,
-        /// The most there are.
-        most: u64,
-    },
-}
-
-pumice_types::debug_as_display!(BindingError);
 
 /// The laws of every run that depend on bindings, and where they were found to hold.
 #[derive(Debug)]
@@ -84,7 +63,7 @@ struct Laws {
 #[derive(Debug, Default)]
 struct Group {
     /// Symbols that the run finds, each with its largest value: what they will be nobody knows before, so the laws are
-    /// evaluated at all of them.
+    /// shown for all that they may be.
     found: Vec<(SymbolId, u64)>,
     /// One dispatch of those that are alike.
     dispatches: Vec<StepId>,
@@ -92,6 +71,8 @@ struct Group {
     views: Vec<(UseAt, Arc<View>, Span)>,
     /// Values that are written in parts.
     parts: Vec<(VersionId, Vec<UseAt>)>,
+    /// Rows of found words.
+    rows: Vec<usize>,
     /// Whether outputs follow from what is found.
     has_outputs: bool,
 }
@@ -104,13 +85,13 @@ impl BindingLaws {
     }
 
     /// Refuses replays that would take too long to look at.
-    pub(crate) fn begin(&self, run: usize, replays: u32) -> Result<(), BindingError> {
-        let Some(laws) = self.runs.get(run) else { return Ok(()) };
+    pub(crate) fn begin(&self, run: usize, replays: u32) -> Result<Allowance, BindingError> {
+        let Some(laws) = self.runs.get(run) else { return Ok(Allowance::of_call()) };
         let all = |groups: &[Group]| groups.iter().fold(0u64, |n, g| n.saturating_add(g.evaluations()));
         let (once, each) = (all(&laws.by_symbols), all(&laws.by_scalars));
         let evaluations = each.saturating_mul(replays.into()).saturating_add(once);
         if evaluations <= MOST_EVALUATIONS {
-            return Ok(());
+            return Ok(Allowance::of_call());
         }
         Err(BindingError::Evaluations { replays, evaluations, most: MOST_EVALUATIONS })
     }
@@ -118,10 +99,10 @@ impl BindingLaws {
     /// Evaluates the laws of a run at bindings whose frame has these words, unless it is known that they hold.
     pub(crate) fn check(
         &self,
-        plan: &Plan,
-        run: usize,
+        (plan, run): (&Plan, usize),
         bindings: &Bindings,
         words: &[u32],
+        allowance: &mut Allowance,
     ) -> Result<(), BindingError> {
         let (Some(laws), Some(of)) = (self.runs.get(run), plan.runs.get(run)) else { return Ok(()) };
         let scope = Scope::of_run(plan, of);
@@ -134,17 +115,13 @@ impl BindingLaws {
                 continue;
             }
             let steered = if scalars.is_some() { Steered::ByScalars } else { Steered::BySymbols };
-            let mut evaluations = 0;
-            for group in groups {
-                if let Some((step, fault)) = group.fault_where(&scope, of, bindings, words, steered) {
-                    let origin = |id: StepId| (id, scope.program.steps[id.0 as usize].origin.to_string());
-                    let (program, step) = (Some(ProgramRef::Run(run as u32)), step.map(origin));
-                    return Err(BindingError::Unsound(Box::new(CheckError { program, step, fault })));
-                }
-                evaluations += group.evaluations();
-            }
+            let before = allowance.left;
+            let mut search = Search::new(of, &plan.symbols, (bindings, words), before);
+            let held = groups.iter().try_for_each(|group| group.hold(&scope, of, &mut search, steered));
+            allowance.left = search.left();
             let mut known = self.known();
-            known.evaluations += evaluations;
+            known.evaluations += before - allowance.left;
+            held.map_err(|doubt| doubt.named(&scope, run))?;
             known.remember(key);
         }
         Ok(())
@@ -196,6 +173,11 @@ impl Laws {
             let of_views = views().flat_map(View::expressions);
             let found = Found(scope).of_expressions(of_views.chain(choices().map(|b| &b.taken)));
             laws.group(by_scalars, found).parts.push((version, uses));
+        }
+        for (i, row) in run.frame.found.iter().enumerate() {
+            let found = Found(scope)
+                .of_expressions(&row.symbols.iter().map(|id| DimExpr::symbol(*id)).collect::<Vec<_>>());
+            laws.group(false, found).rows.push(i);
         }
         let outputs = scope.plan.outputs.iter().flat_map(|slot| slot.shape.iter());
         let found = Found(scope).of_expressions(outputs);
@@ -308,73 +290,74 @@ impl Found<'_> {
 
 impl Group {
     fn is_empty(&self) -> bool {
-        self.dispatches.is_empty() && self.views.is_empty() && self.parts.is_empty() && !self.has_outputs
+        self.dispatches.is_empty()
+            && self.views.is_empty()
+            && self.parts.is_empty()
+            && self.rows.is_empty()
+            && !self.has_outputs
     }
 
-    /// Evaluations at one binding: of everything at all values that may be found.
+    /// Evaluations at one binding, at least.
     fn evaluations(&self) -> u64 {
-        let values = self.found.iter().fold(1u64, |n, (_, max)| n.saturating_mul(max.saturating_add(1)));
-        let all = if self.found.is_empty() { 0 } else { self.views.len() + self.parts.len() + 1 };
-        values.saturating_mul((self.dispatches.len() + all) as u64)
+        let all =
+            if self.found.is_empty() { 0 } else { self.views.len() + self.parts.len() + self.rows.len() + 1 };
+        (self.dispatches.len() + all) as u64
     }
 
-    /// The first law that is broken, whatever is found.
-    fn fault_where(
+    /// Asks every law, whatever is found.
+    fn hold(
         &self,
         scope: &Scope<'_>,
         run: &Run,
-        bindings: &Bindings,
-        words: &[u32],
+        search: &mut Search<'_>,
         steered: Steered,
-    ) -> Option<(Option<StepId>, Fault)> {
-        if self.found.is_empty() {
-            return self.fault(scope, run, &Sample { bindings, words: words.into() }, steered);
+    ) -> Result<(), Unsure> {
+        let mut ask = |about: About, law: &dyn Fn(&Sample<'_>) -> Option<Broken>| {
+            let answer = match (self.found.is_empty(), &about) {
+                (false, _) => search.ask_all(&self.found, law),
+                (true, About::Step(_)) => search.ask(law, 1),
+                (true, _) => search.ask(law, 0),
+            };
+            answer.map_err(|doubt| Unsure { doubt, about, found: self.found.clone() })
+        };
+        for &row in &self.rows {
+            ask(About::Row(row), &|sample| Some((None, Fault::Frame(row_fault(run, row, sample)?))))?;
         }
-        let (mut bindings, mut words) = (bindings.clone(), words.to_vec());
-        let mut values = vec![0; self.found.len()];
-        loop {
-            for ((id, _), value) in self.found.iter().zip(&values) {
-                bindings.bind(*id, *value);
-            }
-            if let Err(e) = run.frame.fill_found(&bindings, &mut words) {
-                return Some((None, Fault::Frame(e.to_string())));
-            }
-            let sample = Sample { bindings: &bindings, words: words.as_slice().into() };
-            if let Some(fault) = self.fault(scope, run, &sample, steered) {
-                return Some(fault);
-            }
-            // The next combination: the first value that has not come to its end goes on, those before it begin anew.
-            let at = values.iter().zip(&self.found).position(|(value, (_, max))| value < max)?;
-            values[at] += 1;
-            values[..at].fill(0);
+        for (at, view, span) in &self.views {
+            ask(About::View(at.step), &|sample| {
+                Some((Some(at.step), bounds::view_at(at.index, view, *span, sample.at())?))
+            })?;
         }
-    }
-
-    /// The first law that is broken.
-    fn fault(
-        &self,
-        scope: &Scope<'_>,
-        run: &Run,
-        sample: &Sample<'_>,
-        steered: Steered,
-    ) -> Option<(Option<StepId>, Fault)> {
-        let views = self.views.iter().find_map(|(at, view, span)| {
-            Some((Some(at.step), bounds::view_at(at.index, view, *span, sample.bindings)?))
-        });
-        let dispatch = |id: &StepId| {
+        for &id in &self.dispatches {
             let step = &scope.program.steps[id.0 as usize];
-            Some((Some(*id), dispatch_fault(run, step, sample, steered)?))
-        };
-        let parts = |(version, uses): &(VersionId, Vec<UseAt>)| {
+            ask(About::Step(id), &|sample| Some((Some(id), dispatch_fault(run, step, sample, steered)?)))?;
+        }
+        for (version, uses) in &self.parts {
             let value = &scope.program.values[version.0 as usize];
-            let why = filled_at(scope, value, uses, sample.bindings).err()?;
-            Some((None, Fault::Coverage { name: scope.name(*version), why }))
-        };
-        views
-            .or_else(|| self.dispatches.iter().find_map(dispatch))
-            .or_else(|| self.parts.iter().find_map(parts))
-            .or_else(|| outputs(scope, run, sample.bindings))
+            ask(About::Value(*version), &|sample| {
+                let why = filled_at(scope, value, uses, sample.at()).err()?;
+                Some((None, Fault::Coverage { name: scope.name(*version), why }))
+            })?;
+        }
+        if self.has_outputs {
+            ask(About::Outputs, &|sample| outputs(scope, run, sample.at()))
+        } else {
+            Ok(())
+        }
     }
+}
+
+/// A word of a row that has no value of 32 bits.
+fn row_fault(run: &Run, row: usize, sample: &Sample<'_>) -> Option<String> {
+    let row = run.frame.found.get(row)?;
+    let words = run.frame.words.iter().enumerate().skip(row.first as usize).take(row.len as usize);
+    words.filter_map(|(at, slot)| Some((at, slot.expression()?))).find_map(|(at, e)| {
+        match sample.at().number(&e) {
+            Ok(n) if n >= i32::MIN && n <= u32::MAX => None,
+            Ok(n) => Some(format!("word {at} is {n}, which does not fit in 32 bits")),
+            Err(e) => Some(format!("word {at}: {e}")),
+        }
+    })
 }
 
 /// What a dispatch does wrong at these bindings.
@@ -389,12 +372,12 @@ fn dispatch_fault(run: &Run, step: &Step, sample: &Sample<'_>, steered: Steered)
 }
 
 /// An output that does not fit its bytes.
-fn outputs(scope: &Scope<'_>, run: &Run, bindings: &Bindings) -> Option<(Option<StepId>, Fault)> {
+fn outputs(scope: &Scope<'_>, run: &Run, at: At<'_>) -> Option<Broken> {
     let varies = |d: &DimExpr| d.as_const().is_none();
     scope.plan.outputs.iter().zip(&run.outputs).filter(|(s, _)| s.shape.iter().any(varies)).find_map(
         |(slot, id)| {
             let value = scope.program.value(*id)?;
-            let why = bounds::misfit(slot, value, bindings)?;
+            let why = bounds::misfit(slot, value, at)?;
             Some((None, Fault::Slot { what: format!("output {}", slot.name), span: value.span, why }))
         },
     )
@@ -411,7 +394,7 @@ mod tests {
         let by_scalars = Group { dispatches: vec![StepId(0); 16], ..Group::default() };
         let runs = vec![Laws { by_scalars: vec![by_scalars], ..Laws::default() }];
         let laws = BindingLaws { runs, known: Mutex::default() };
-        assert_eq!(laws.begin(0, 1 << 20), Ok(()));
+        assert!(laws.begin(0, 1 << 20).is_ok());
         let refused = laws.begin(0, (1 << 20) + 1).expect_err("one replay too many");
         assert!(refused.to_string().contains("1048577 replays take 16777232 evaluations"), "{refused}");
     }

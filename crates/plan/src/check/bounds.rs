@@ -10,6 +10,7 @@ use super::Scope;
 use super::error::{Fault, Findings};
 use super::expressions::symbols_of;
 use super::footprint::ViewElements;
+use super::numbers::{At, Number};
 use super::scalars::integers;
 use crate::frame::FrameSlot;
 use crate::plan::{IoSlot, Plan, PlanValue, Run};
@@ -156,10 +157,10 @@ fn view(index: usize, u: &Use, corners: &Corners) -> Option<Fault> {
 }
 
 /// A view that leaves its span at some bindings.
-pub(super) fn view_at(index: usize, view: &View, span: Span, bindings: &Bindings) -> Option<Fault> {
-    match ViewElements::of(view, bindings).map(|s| s.covered()) {
-        Ok((start, end)) if start >= 0 && end <= i128::from(span.len.0) => None,
-        Ok((start, end)) => Some(Fault::View { index, start, end, span }),
+pub(super) fn view_at<'b>(index: usize, view: &View, span: Span, at: impl Into<At<'b>>) -> Option<Fault> {
+    match ViewElements::of(view, at).map(|s| s.covered()) {
+        Ok((start, end)) if start >= 0 && end <= span.len.0 => None,
+        Ok((start, end)) => Some(Fault::View { index, start: start.fixed(), end: end.fixed(), span }),
         Err(why) => {
             Some(Fault::Expression { what: format!("the view of use {index}"), why: why.to_string() })
         }
@@ -200,16 +201,31 @@ pub(super) fn check_outputs(scope: &Scope<'_>, corners: &Corners, findings: &mut
 }
 
 /// Why an output at its extents under these bindings does not fit the bytes that hold it.
-pub(super) fn misfit(slot: &IoSlot, value: &PlanValue, bindings: &Bindings) -> Option<&'static str> {
-    let extents = slot.shape.iter().map(|d| d.eval_extent(bindings).ok()).collect::<Option<Vec<u64>>>();
-    let bytes = extents.and_then(|e| byte_count(slot.dtype, &e).ok());
+pub(super) fn misfit<'b>(slot: &IoSlot, value: &PlanValue, at: impl Into<At<'b>>) -> Option<&'static str> {
+    let at = at.into();
+    let extents = slot.shape.iter().map(|d| at.extent(d).ok()).collect::<Option<Vec<Number<'b>>>>();
+    let bytes = extents.and_then(|e| bytes_of(slot.dtype, &e));
     let inside = value.span.offset == slot.span.offset && slot.span.contains(&value.span);
     match bytes {
         Some(bytes) if bytes > value.span.len.0 => Some("it has more bytes than its slot"),
-        Some(bytes) if bytes > 0 && !inside => Some("it is not the front of its slot"),
+        Some(bytes) if !inside && bytes > 0 => Some("it is not the front of its slot"),
         Some(_) => None,
         None => Some("its extents have no value"),
     }
+}
+
+/// Bytes of a tensor; none where they pass 64 bits.
+fn bytes_of<'b>(dtype: DType, extents: &[Number<'b>]) -> Option<Number<'b>> {
+    let width = byte_count(dtype, &[]).ok()?;
+    let bytes = extents.iter().fold(Number::from(width), |all, extent| all * *extent);
+    let most = u64::MAX.into();
+    if bytes.is_within(0, most) {
+        return Some(bytes);
+    }
+    if extents.iter().any(|extent| *extent == 0) {
+        return Some(0.into());
+    }
+    (bytes <= most).then_some(bytes)
 }
 
 #[cfg(test)]
@@ -221,7 +237,9 @@ mod tests {
         let dims = |v: &[i64]| v.iter().map(|&d| DimExpr::constant(d)).collect();
         let (shape, strides, offset) = (dims(shape), dims(strides), DimExpr::constant(3));
         let view = View { dtype: DType::F32, storage: Storage::Arena, shape, strides, offset };
-        ViewElements::of(&view, &Bindings::new()).map(|s| s.covered())
+        ViewElements::of(&view, &Bindings::new())
+            .map(|s| s.covered())
+            .map(|(low, high)| (low.fixed(), high.fixed()))
     }
 
     #[test]

@@ -4,12 +4,12 @@
 use super::Scope;
 use super::bounds::Corners;
 use super::error::{Fault, Findings};
+use super::numbers::{At, Number};
 use crate::plan::{PlanValue, Program, VersionOrigin};
 use crate::step::{Access, Step, StepId, Use, VersionId};
 use crate::view::View;
-use pumice_types::{Bindings, DimExpr};
+use pumice_types::DimExpr;
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// Above this many runs of contiguous elements only their number is compared.
 const MOST_RUNS: u64 = 1 << 16;
@@ -46,7 +46,9 @@ impl Coverage {
     pub fn check(&self, scope: &Scope<'_>, corners: &Corners, findings: &mut Findings) {
         for (id, uses) in &self.parts(scope) {
             let value = &scope.program.values[id.0 as usize];
-            if let Some(why) = corners.defaults.iter().find_map(|b| filled_at(scope, value, uses, b).err()) {
+            if let Some(why) =
+                corners.defaults.iter().find_map(|b| filled_at(scope, value, uses, b.into()).err())
+            {
                 findings.add(Fault::Coverage { name: scope.name(*id), why });
             }
         }
@@ -112,93 +114,96 @@ pub(super) fn filled_at(
     scope: &Scope<'_>,
     value: &PlanValue,
     uses: &[UseAt],
-    bindings: &Bindings,
+    bound: At<'_>,
 ) -> Result<(), String> {
     let mut running = Vec::with_capacity(uses.len());
     for at in uses {
         let when = &scope.program.steps[at.step.0 as usize].when;
-        if when.holds(bindings).map_err(|e| e.to_string())? {
+        if bound.takes(when).map_err(|e| e.to_string())? {
             running.push(at.of(scope.program));
         }
     }
-    if running.is_empty() { Ok(()) } else { filled(value, &running, bindings) }
+    if running.is_empty() { Ok(()) } else { filled(value, &running, bound) }
 }
 
 /// `Err` says what is missing or written twice.
-fn filled(value: &PlanValue, uses: &[&Use], bindings: &Bindings) -> Result<(), String> {
+fn filled(value: &PlanValue, uses: &[&Use], at: At<'_>) -> Result<(), String> {
     let unit = uses[0].view.storage.unit(uses[0].view.dtype);
     if unit.elements != 1 || uses.iter().any(|u| u.view.storage.unit(u.view.dtype) != unit) {
         return Err("its writers see elements of several widths".into());
     }
-    let wanted = count(&value.shape, bindings)?;
-    let mut written = 0u64;
-    let mut pieces = 0u64;
+    let wanted = count(&value.shape, at)?;
+    let (mut written, mut pieces) = (Number::from(0), Number::from(0));
     for u in uses {
-        let n = count(&u.view.shape, bindings)?;
-        if n == 0 {
-            continue; // Its other extents are no number of pieces: one of 2^44 beside a 0 took as many bytes.
-        }
-        written = written.saturating_add(n);
-        pieces = pieces.saturating_add(n / inner(&u.view, bindings)?.max(1));
+        let n = count(&u.view.shape, at)?;
+        written = written + n;
+        pieces = pieces + n.checked_div(contiguous(&u.view, at)?.1).unwrap_or(0.into());
     }
     if written != wanted {
         return Err(format!("{wanted} elements, {written} written"));
     }
-    if pieces > MOST_RUNS { Ok(()) } else { each_once(value, uses, unit.bytes, bindings) }
+    if pieces > MOST_RUNS { Ok(()) } else { each_once(value, uses, unit.bytes, at) }
 }
 
 /// Uses that write as many elements as there are write each of them once.
-fn each_once(value: &PlanValue, uses: &[&Use], width: u64, bindings: &Bindings) -> Result<(), String> {
+fn each_once(value: &PlanValue, uses: &[&Use], width: u64, at: At<'_>) -> Result<(), String> {
     let mut all = Vec::new();
     for u in uses {
-        if count(&u.view.shape, bindings)? == 0 {
-            continue;
+        if count(&u.view.shape, at)? == 0 {
+            continue; // Its other extents are no number of pieces: one of 2^44 beside a 0 took as many bytes.
         }
         let first = (u.span.offset - value.span.offset).0 / width;
-        runs(&u.view, bindings, i128::from(first), &mut all)?;
+        runs(&u.view, at, first.into(), &mut all)?;
     }
-    all.sort_unstable_by_key(|r| r.start);
-    let mut next = 0;
-    for run in all.iter().filter(|r| !r.is_empty()) {
-        if run.start != next {
-            let what = if run.start < next { "written twice" } else { "not written" };
-            return Err(format!("element {} is {what}", run.start.min(next)));
+    all.sort_unstable_by_key(|run| run.0);
+    let mut next = Number::from(0);
+    for &(start, length) in &all {
+        if start != next {
+            let what = if start < next { "written twice" } else { "not written" };
+            return Err(format!("element {} is {what}", start.min(next)));
         }
-        next = run.end;
+        next = start + length;
     }
     Ok(())
 }
 
-fn count(shape: &[DimExpr], bindings: &Bindings) -> Result<u64, String> {
-    let extents = shape.iter().map(|d| d.eval_extent(bindings).map_err(|e| e.to_string()));
-    extents.collect::<Result<Vec<u64>, _>>().map(|e| e.into_iter().fold(1, u64::saturating_mul))
+fn count<'b>(shape: &[DimExpr], at: At<'b>) -> Result<Number<'b>, String> {
+    let mut extents = shape.iter().map(|d| at.extent(d).map_err(|e| e.to_string()));
+    extents.try_fold(Number::from(1), |all, extent| Ok(all * extent?))
 }
 
-/// Elements of the innermost axis, where they are contiguous.
-fn inner(view: &View, bindings: &Bindings) -> Result<u64, String> {
-    match (view.shape.last(), view.strides.last()) {
-        (Some(extent), Some(stride)) if stride.is(1) => {
-            extent.eval_extent(bindings).map_err(|e| e.to_string())
-        }
-        _ => Ok(1),
-    }
-}
-
-/// The contiguous elements of a view, from element `first` of the value on.
-fn runs(view: &View, bindings: &Bindings, first: i128, all: &mut Vec<Range<i128>>) -> Result<(), String> {
-    let eval = |e: &DimExpr| e.eval(bindings).map(i128::from).map_err(|e| e.to_string());
-    let length = inner(view, bindings)?;
-    let contiguous = view.strides.last().is_some_and(|s| s.is(1));
+/// How many outer axes a view has besides those innermost ones whose elements lie one after the other, and the elements
+/// of these.
+fn contiguous<'b>(view: &View, at: At<'b>) -> Result<(usize, Number<'b>), String> {
     if view.shape.len() != view.strides.len() {
         return Err(format!("a view of {} extents has {} strides", view.shape.len(), view.strides.len()));
     }
-    let outer = view.shape.len() - usize::from(contiguous);
-    let mut starts = vec![first + eval(&view.offset)?];
-    for (extent, stride) in view.shape[..outer].iter().zip(&view.strides) {
-        let (extent, stride) = (eval(extent)?, eval(stride)?);
-        starts = starts.iter().flat_map(|s| (0..extent).map(move |i| s + i * stride)).collect();
+    let (mut outer, mut length) = (view.shape.len(), Number::from(1));
+    for (extent, stride) in view.shape.iter().zip(&view.strides).rev() {
+        if at.number(stride).map_err(|e| e.to_string())? != length {
+            break;
+        }
+        (outer, length) = (outer - 1, length * at.extent(extent).map_err(|e| e.to_string())?);
     }
-    all.extend(starts.into_iter().map(|s| s..s + i128::from(length)));
+    Ok((outer, length))
+}
+
+/// The contiguous elements of a view that has some, from element `first` of the value on: where they begin, and how
+/// many.
+fn runs<'b>(
+    view: &View,
+    at: At<'b>,
+    first: Number<'b>,
+    all: &mut Vec<(Number<'b>, Number<'b>)>,
+) -> Result<(), String> {
+    let number = |e: &DimExpr| at.number(e).map_err(|e| e.to_string());
+    let (outer, length) = contiguous(view, at)?;
+    let mut starts = vec![first + number(&view.offset)?];
+    for (extent, stride) in view.shape[..outer].iter().zip(&view.strides) {
+        let (extent, stride) = (number(extent)?.fixed_extent(), number(stride)?);
+        starts = starts.iter().flat_map(|s| (0..extent).map(move |i| *s + stride * i)).collect();
+    }
+    all.extend(starts.into_iter().map(|start| (start, length)));
     Ok(())
 }
 
@@ -207,7 +212,7 @@ mod tests {
     use super::*;
     use crate::region::{RegionKind, Span};
     use crate::view::Storage;
-    use pumice_types::{Bytes, DType};
+    use pumice_types::{Bindings, Bytes, DType};
     use std::sync::Arc;
 
     /// A written view of 2^44 rows of nothing made the checker list its rows.
@@ -228,7 +233,9 @@ mod tests {
             live: None,
         };
         let (all, nothing) = (used(&[16]), used(&[1 << 44, 0]));
-        assert_eq!(filled(&value, &[&all, &nothing], &Bindings::new()), Ok(()));
-        assert!(filled(&value, &[&nothing], &Bindings::new()).is_err());
+        let bindings = Bindings::new();
+        let at = At::from(&bindings);
+        assert_eq!(filled(&value, &[&all, &nothing], at), Ok(()));
+        assert!(filled(&value, &[&nothing], at).is_err());
     }
 }

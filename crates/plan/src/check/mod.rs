@@ -39,8 +39,11 @@ mod intervals;
 mod joined;
 pub mod judge;
 pub mod mutate;
+mod numbers;
 mod ranges;
+mod refusal;
 mod scalars;
+mod search;
 mod step;
 mod stop;
 mod streams;
@@ -53,9 +56,10 @@ mod when;
 pub mod words;
 
 pub(crate) use bindings::BindingLaws;
-pub use bindings::{BindingError, MOST_EVALUATIONS, REMEMBERED};
+pub use bindings::REMEMBERED;
 pub use error::{CheckError, Fault, ProgramRef};
 pub use footprint::LARGEST_INDEX;
+pub use refusal::{Allowance, BindingError, MOST_EVALUATIONS};
 pub(crate) use trip_count::Loops;
 
 use crate::needs::Needs;

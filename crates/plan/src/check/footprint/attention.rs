@@ -20,23 +20,23 @@ pub(super) const RULES: &[(&str, Rule)] = &[
 ];
 
 /// `attention`.
-fn tile(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn tile<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let (rows, columns) = (call.defined("BQ")?, call.defined("DP")?);
     attend(call, rows, columns, None)
 }
 
 /// `attention_extended`: the tile, and its further operands; of values without a width there is one piece.
-fn extended(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn extended<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let (rows, columns) = (call.defined("BQ")?, call.defined("DP")?);
     let e = Extents::of(call, None)?;
     let footprint = attend(call, rows, columns, None)?;
     let pieces = e.dv.div_ceil(columns).max(1);
     let groups = iteration(&[e.sq.div_ceil(rows), pieces, e.hq, e.batches])?;
-    let mut footprint = Footprint { groups, ..footprint };
+    let mut footprint = Footprint { groups: groups.into(), ..footprint };
     let by_operand = call.choice("place", 3)? as u32 == place::OPERAND;
     call.own_or_again(by_operand, 6, 0)?;
     if by_operand {
-        let [of_batch] = call.strides(["first_place_b"])?;
+        let [of_batch] = call.fixed_strides(["first_place_b"])?;
         footprint = footprint.operand(6, Accesses::words().axis(e.batches, of_batch));
     }
     let sloped = call.flag("with_alibi")?;
@@ -48,12 +48,12 @@ fn extended(call: &Call<'_>) -> Result<Footprint, Wrong> {
 }
 
 /// Sinks, and the logarithms of the sums of all rows: operands of these numbers, the last is that of the result.
-fn sums(
-    call: &Call<'_>,
-    footprint: Footprint,
+fn sums<'i>(
+    call: &Call<'i>,
+    footprint: Footprint<'i>,
     [sinks, lse, y]: [usize; 3],
     [batches, hq, sq]: [u64; 3],
-) -> Result<Footprint, Wrong> {
+) -> Result<Footprint<'i>, Wrong> {
     let mut footprint = footprint;
     let [sunk, summed] = [call.flag("with_sinks")?, call.flag("with_lse")?];
     call.own_or_again(sunk, sinks, 0)?;
@@ -68,52 +68,52 @@ fn sums(
 }
 
 /// `attention_merge_extended`.
-fn merge_extended(call: &Call<'_>) -> Result<Footprint, Wrong> {
-    let [batches, hq, sq] = call.counts(["batches", "hq", "sq"])?;
+fn merge_extended<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
+    let [batches, hq, sq] = call.fixed_counts(["batches", "hq", "sq"])?;
     sums(call, merge(call)?, [2, 3, 1], [batches, hq, sq])
 }
 
 /// `attention_units`: a group has 64 queries, and all of the width of keys and values.
-fn units(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn units<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let width = call.defined("W")?;
     attend(call, 64, width, Some((width, width)))
 }
 
 /// `attention_lanes`: a group has all of a key's width.
-fn lanes(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn lanes<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let width = call.defined("W")?;
     attend(call, 8 * call.defined("ROWS")?, width, Some((width, u64::MAX)))
 }
 
 /// `attention_split`: a group has all of the width of keys and values.
-fn split(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn split<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let (width, lanes) = (call.defined("W")?, call.defined("LANES")?);
     let rows = 32 / lanes.max(1) * call.defined("ROWS")?;
     attend(call, rows, width, Some((width, width)))
 }
 
 /// `attention_parts`: each row of the result is as many as there are parts, with four columns more.
-fn parts(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn parts<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     const BESIDE: u64 = 4;
     let (width, rows) = (call.defined("W")?, call.defined("ROWS")?);
     let parts = call.choice("parts", 1 << 16)?;
     law(parts > 0, || "`parts` is 0".to_owned())?;
-    let [batches, hq, group, sq, dv] = call.counts(["batches", "hq", "group", "sq", "dv"])?;
+    let [batches, hq, group, sq, dv] = call.fixed_counts(["batches", "hq", "group", "sq", "dv"])?;
     let footprint = attend(call, rows, width, Some((width, width)))?;
     let heads = hq.checked_div(group).unwrap_or(0);
     let groups = iteration(&[parts, iteration(&[group, sq])?.div_ceil(rows), heads, batches])?;
-    let [b, h, row] = call.strides(["y_b", "y_h", "y_row"])?;
+    let [b, h, row] = call.fixed_strides(["y_b", "y_h", "y_row"])?;
     let y = Accesses::words().axis(batches, b).axis(hq, h).axis(sq, row);
     let y = y.axis(parts, (dv + BESIDE) as i64).axis(dv + BESIDE, 1);
     let accesses = footprint.accesses.into_iter().filter(|(port, _)| *port != Port::Operand(5)).collect();
-    Ok(Footprint { accesses, groups, ..Footprint::new(groups, 1) }.operand(5, y))
+    Ok(Footprint { accesses, ..Footprint::new(groups, 1) }.operand(5, y))
 }
 
 /// `attention_merge`.
-fn merge(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn merge<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     const BESIDE: u64 = 4;
-    let [batches, hq, sq, parts, dv] = call.counts(["batches", "hq", "sq", "parts", "dv"])?;
-    let [b, h, row] = call.strides(["y_b", "y_h", "y_row"])?;
+    let [batches, hq, sq, parts, dv] = call.fixed_counts(["batches", "hq", "sq", "parts", "dv"])?;
+    let [b, h, row] = call.fixed_strides(["y_b", "y_h", "y_row"])?;
     let quads = call.power_of_two("quads", 64)?;
     law(dv <= 4 * quads, || format!("`quads` is {quads} for a width of {dv}"))?;
     by_four("`attention_merge`", &[dv as i64, b, h, row])?;
@@ -142,7 +142,7 @@ struct Extents {
 impl Extents {
     fn of(call: &Call<'_>, widest: Option<(u64, u64)>) -> Result<Extents, Wrong> {
         let [batches, hq, group, sq, sk, d, dv] =
-            call.counts(["batches", "hq", "group", "sq", "sk", "d", "dv"])?;
+            call.fixed_counts(["batches", "hq", "group", "sq", "sk", "d", "dv"])?;
         law(hq == 0 || group > 0 && hq % group == 0, || format!("{hq} query heads, {group} a key head"))?;
         if let Some((keys, values)) = widest {
             law(d <= keys && dv <= values, || format!("widths {d} and {dv}, the variant has {keys}"))?;
@@ -164,8 +164,14 @@ struct Rows {
 
 impl Rows {
     /// Accesses to all of them. Where bit `bit` of `vec` says so they are read by four.
-    fn accesses(&self, call: &Call<'_>, batches: u64, vec: u64, bit: usize) -> Result<Accesses, Wrong> {
-        let [b, h, row] = call.strides(self.strides)?;
+    fn accesses<'i>(
+        &self,
+        call: &Call<'i>,
+        batches: u64,
+        vec: u64,
+        bit: usize,
+    ) -> Result<Accesses<'i>, Wrong> {
+        let [b, h, row] = call.fixed_strides(self.strides)?;
         let unit =
             if self.operand == 1 || self.operand == 2 { call.typed_unit(self.operand) } else { 4.into() };
         let strides = [(batches, b), (self.heads, h), (self.rows, row)];
@@ -181,7 +187,12 @@ impl Rows {
     }
 }
 
-fn attend(call: &Call<'_>, rows: u64, columns: u64, widest: Option<(u64, u64)>) -> Result<Footprint, Wrong> {
+fn attend<'i>(
+    call: &Call<'i>,
+    rows: u64,
+    columns: u64,
+    widest: Option<(u64, u64)>,
+) -> Result<Footprint<'i>, Wrong> {
     let e = Extents::of(call, widest)?;
     let groups = iteration(&[e.sq.div_ceil(rows), e.dv.div_ceil(columns), e.hq, e.batches])?;
     let vec = call.choice("vec", 64)?;
@@ -201,7 +212,7 @@ fn attend(call: &Call<'_>, rows: u64, columns: u64, widest: Option<(u64, u64)>) 
 
 /// Queries, keys, values and results.
 fn operands(call: &Call<'_>, e: &Extents) -> Result<[Rows; 4], Wrong> {
-    let [q_at, k_at, v_at] = call.strides(["q_at", "k_at", "v_at"])?;
+    let [q_at, k_at, v_at] = call.fixed_strides(["q_at", "k_at", "v_at"])?;
     let rows = |operand, at, strides, [heads, rows, width]: [u64; 3]| Rows {
         operand,
         at,
@@ -218,7 +229,11 @@ fn operands(call: &Call<'_>, e: &Extents) -> Result<[Rows; 4], Wrong> {
     ])
 }
 
-fn masked(call: &Call<'_>, footprint: Footprint, [batches, hq, sq]: [u64; 3]) -> Result<Footprint, Wrong> {
+fn masked<'i>(
+    call: &Call<'i>,
+    footprint: Footprint<'i>,
+    [batches, hq, sq]: [u64; 3],
+) -> Result<Footprint<'i>, Wrong> {
     let kind = call.choice("mask_kind", 3)? as u32;
     if kind == mask::NONE {
         return Ok(footprint);
@@ -226,16 +241,16 @@ fn masked(call: &Call<'_>, footprint: Footprint, [batches, hq, sq]: [u64; 3]) ->
     let at = call.call.operands.get(3).and_then(|at| call.step.uses.get(usize::from(at.0)));
     let boolean = at.is_some_and(|u| u.view.dtype == DType::Bool);
     law(boolean == (kind == mask::BOOL), || format!("`mask_kind` is {kind}, its mask is not"))?;
-    let [keys] = call.counts(["mask_len"])?;
-    let [at, b, h, row, col] = call.strides(["mask_at", "mask_b", "mask_h", "mask_row", "mask_col"])?;
+    let [keys] = call.fixed_counts(["mask_len"])?;
+    let [at, b, h, row, col] = call.fixed_strides(["mask_at", "mask_b", "mask_h", "mask_row", "mask_col"])?;
     let accesses = Accesses::new(4, at).axis(batches, b).axis(hq, h).axis(sq, row).axis(keys, col);
     Ok(footprint.operand(3, accesses))
 }
 
-fn lengths(call: &Call<'_>, footprint: Footprint, batches: u64) -> Result<Footprint, Wrong> {
+fn lengths<'i>(call: &Call<'i>, footprint: Footprint<'i>, batches: u64) -> Result<Footprint<'i>, Wrong> {
     match call.choice("length", 3)? as u32 {
         length::OPERAND => {
-            let [len_b] = call.strides(["len_b"])?;
+            let [len_b] = call.fixed_strides(["len_b"])?;
             Ok(footprint.operand(4, Accesses::words().axis(batches, len_b)))
         }
         _ => Ok(footprint),

@@ -5,11 +5,13 @@
 //! declaration lacks is an error like any other, so that a kernel that changes without its rule is refused.
 
 use super::{LARGEST_INDEX, Wrong};
+use crate::check::numbers::Number;
 use crate::kernel::{FloatStorage, KernelCall, KernelDecl, TYPED_ID};
 use crate::step::Step;
 use crate::view::Unit;
 use pumice_types::Scheme;
 use std::cell::Cell;
+use std::fmt;
 
 /// A call at some bindings.
 pub(super) struct Call<'a> {
@@ -18,7 +20,7 @@ pub(super) struct Call<'a> {
     /// The call.
     pub call: &'a KernelCall,
     /// Its argument words.
-    pub words: &'a [u32],
+    pub words: &'a [Number<'a>],
     /// The step it belongs to.
     pub step: &'a Step,
     /// Which words vary with scalars.
@@ -27,12 +29,12 @@ pub(super) struct Call<'a> {
     pub asked: Cell<bool>,
 }
 
-impl Call<'_> {
+impl<'a> Call<'a> {
     /// Extents and counts.
-    pub fn counts<const N: usize>(&self, names: [&str; N]) -> Result<[u64; N], Wrong> {
-        let mut out = [0; N];
+    pub fn counts<const N: usize>(&self, names: [&str; N]) -> Result<[Number<'a>; N], Wrong> {
+        let mut out = [0.into(); N];
         for (name, value) in names.iter().zip(&mut out) {
-            *value = u64::from(self.words(name)?.first().copied().unwrap_or(0));
+            *value = self.words(name)?.first().map_or(0.into(), |word| word.as_word(0));
             if *value > LARGEST_INDEX {
                 return Err(format!("`{name}` is {value}, kernels count to {LARGEST_INDEX}"));
             }
@@ -40,28 +42,48 @@ impl Call<'_> {
         Ok(out)
     }
 
+    /// As [`Call::counts`], for a law that needs the values themselves.
+    pub fn fixed_counts<const N: usize>(&self, names: [&str; N]) -> Result<[u64; N], Wrong> {
+        Ok(self.counts(names)?.map(Number::fixed_extent))
+    }
+
     /// Offsets and strides. They are added modulo 2^32, so that a negative one is what its bits say as a signed number.
-    pub fn strides<const N: usize>(&self, names: [&str; N]) -> Result<[i64; N], Wrong> {
-        let mut out = [0; N];
+    pub fn strides<const N: usize>(&self, names: [&str; N]) -> Result<[Number<'a>; N], Wrong> {
+        let mut out = [0.into(); N];
         for (name, value) in names.iter().zip(&mut out) {
-            *value = signed(self.words(name)?.first().copied().unwrap_or(0));
+            *value = self.words(name)?.first().map_or(0.into(), |word| signed(*word));
         }
         Ok(out)
     }
 
     /// An array of offsets or strides, at one place.
-    pub fn stride_at(&self, name: &str, index: usize) -> Result<i64, Wrong> {
+    pub fn stride_at(&self, name: &str, index: usize) -> Result<Number<'a>, Wrong> {
         let word = self.words(name)?.get(index).copied();
         word.map(signed).ok_or_else(|| format!("`{name}` has no element {index}"))
     }
 
-    /// An array of extents, at one place.
-    pub fn count_at(&self, name: &str, index: usize) -> Result<u64, Wrong> {
-        let word = self.words(name)?.get(index).copied();
-        word.map(u64::from).ok_or_else(|| format!("`{name}` has no element {index}"))
+    /// As [`Call::strides`], for a law that needs the values themselves.
+    pub fn fixed_strides<const N: usize>(&self, names: [&str; N]) -> Result<[i64; N], Wrong> {
+        Ok(self.strides(names)?.map(|n| n.fixed() as i64))
     }
 
-    fn words(&self, name: &str) -> Result<&[u32], Wrong> {
+    /// As [`Call::stride_at`], for a law that needs the value itself.
+    pub fn fixed_stride_at(&self, name: &str, index: usize) -> Result<i64, Wrong> {
+        Ok(self.stride_at(name, index)?.fixed() as i64)
+    }
+
+    /// An array of extents, at one place.
+    pub fn count_at(&self, name: &str, index: usize) -> Result<Number<'a>, Wrong> {
+        let word = self.words(name)?.get(index).copied();
+        word.map(|word| word.as_word(0)).ok_or_else(|| format!("`{name}` has no element {index}"))
+    }
+
+    /// As [`Call::count_at`], for a law that needs the value itself.
+    pub fn fixed_count_at(&self, name: &str, index: usize) -> Result<u64, Wrong> {
+        Ok(self.count_at(name, index)?.fixed_extent())
+    }
+
+    fn words(&self, name: &str) -> Result<&'a [Number<'a>], Wrong> {
         let mut at = 0;
         for arg in self.decl.args {
             let len = arg.words() as usize;
@@ -162,8 +184,8 @@ impl Call<'_> {
     }
 }
 
-fn signed(word: u32) -> i64 {
-    i64::from(word as i32)
+fn signed(word: Number<'_>) -> Number<'_> {
+    word.as_word(i32::MIN.into())
 }
 
 /// A law of one family.
@@ -172,21 +194,51 @@ pub(super) fn law(holds: bool, what: impl FnOnce() -> Wrong) -> Result<(), Wrong
 }
 
 /// All of these are multiples of four, as reads and writes of four words at once need.
-pub(super) fn by_four(what: &str, numbers: &[i64]) -> Result<(), Wrong> {
-    match numbers.iter().find(|n| **n % 4 != 0) {
+pub(super) fn by_four<'i, N: Into<Number<'i>> + Copy>(what: &str, numbers: &[N]) -> Result<(), Wrong> {
+    match numbers.iter().map(|n| (*n).into()).find(|n| !n.is_multiple_of(4)) {
         None => Ok(()),
         Some(n) => Err(format!("{what} takes four elements at once, and {n} is no multiple of four")),
     }
 }
 
 /// A product of counts, saturating.
-pub(super) fn product(counts: &[u64]) -> u64 {
-    counts.iter().fold(1, |p, n| p.saturating_mul(*n))
+pub(super) fn product<C: Count>(counts: &[C]) -> C {
+    counts.iter().fold(C::from(1), |p, n| p.times(*n))
 }
 
 /// Elements of an iteration, which kernels count in 32 bits.
-pub(super) fn iteration(counts: &[u64]) -> Result<u64, Wrong> {
+pub(super) fn iteration<C: Count>(counts: &[C]) -> Result<C, Wrong> {
     let all = product(counts);
-    law(all <= LARGEST_INDEX, || format!("it iterates over {all}, kernels count to {LARGEST_INDEX}"))?;
+    law(!all.is_beyond(LARGEST_INDEX), || {
+        format!("it iterates over {all}, kernels count to {LARGEST_INDEX}")
+    })?;
     Ok(all)
+}
+
+/// Numbers of elements: of one run, or of all that may be found.
+pub(super) trait Count: Copy + fmt::Display + From<u32> {
+    /// The product, saturating.
+    fn times(self, other: Self) -> Self;
+    /// Whether it is larger.
+    fn is_beyond(self, most: u64) -> bool;
+}
+
+impl Count for u64 {
+    fn times(self, other: u64) -> u64 {
+        self.saturating_mul(other)
+    }
+
+    fn is_beyond(self, most: u64) -> bool {
+        self > most
+    }
+}
+
+impl Count for Number<'_> {
+    fn times(self, other: Self) -> Self {
+        self * other
+    }
+
+    fn is_beyond(self, most: u64) -> bool {
+        self > most
+    }
 }

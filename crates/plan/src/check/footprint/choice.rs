@@ -9,8 +9,8 @@ use crate::kernels::choice::EXPERTS;
 pub(super) const RULES: &[(&str, Rule)] = &[("sample_sorted", sample_sorted), ("moe_router", moe_router)];
 
 /// `sample_sorted`: of weights, sums and ids any; the ids that are there are values.
-fn sample_sorted(call: &Call<'_>) -> Result<Footprint, Wrong> {
-    let [rows, n] = call.counts(["rows", "n"])?;
+fn sample_sorted<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
+    let [rows, n] = call.fixed_counts(["rows", "n"])?;
     law(n > 0, || "rows of nothing to draw".to_owned())?;
     let of_rows = iteration(&[rows, n])?;
     let footprint = Footprint::new(rows, 1);
@@ -21,7 +21,7 @@ fn sample_sorted(call: &Call<'_>) -> Result<Footprint, Wrong> {
 }
 
 /// With what is read of each option.
-fn options(call: &Call<'_>, rows: u64, mut footprint: Footprint) -> Result<Footprint, Wrong> {
+fn options<'i>(call: &Call<'i>, rows: u64, mut footprint: Footprint<'i>) -> Result<Footprint<'i>, Wrong> {
     let (options, by_row) = (call.choice("options", 16)?, call.choice("by_row", 16)?);
     for (option, operand) in (5..9).enumerate() {
         let [given, of_rows] = [options, by_row].map(|bits| bits >> option & 1 == 1);
@@ -36,8 +36,8 @@ fn options(call: &Call<'_>, rows: u64, mut footprint: Footprint) -> Result<Footp
 }
 
 /// `moe_router`.
-fn moe_router(call: &Call<'_>) -> Result<Footprint, Wrong> {
-    let [rows, experts, k] = call.counts(["rows", "experts", "k"])?;
+fn moe_router<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
+    let [rows, experts, k] = call.fixed_counts(["rows", "experts", "k"])?;
     groups(call, experts, k)?;
     call.choice("gate", 4)?;
     call.flag("after")?;
@@ -52,7 +52,7 @@ fn moe_router(call: &Call<'_>) -> Result<Footprint, Wrong> {
 
 /// Enough experts compete, and shared memory holds all of them.
 fn groups(call: &Call<'_>, experts: u64, k: u64) -> Result<(), Wrong> {
-    let [groups, kept] = call.counts(["groups", "groups_kept"])?;
+    let [groups, kept] = call.fixed_counts(["groups", "groups_kept"])?;
     law((1..=EXPERTS).contains(&experts), || format!("{experts} experts"))?;
     law(groups > 0 && experts.is_multiple_of(groups), || format!("{experts} experts in {groups} groups"))?;
     law(kept <= groups && k <= experts / groups * kept, || {

@@ -39,26 +39,26 @@ impl Places {
 }
 
 /// As [`beside`], where the places of scales are arguments.
-pub(super) fn with_places(
-    call: &Call<'_>,
-    footprint: Footprint,
+pub(super) fn with_places<'i>(
+    call: &Call<'i>,
+    footprint: Footprint<'i>,
     at: &Operands,
     elements: u64,
-) -> Result<(Footprint, Unit), Wrong> {
+) -> Result<(Footprint<'i>, Unit), Wrong> {
     let [scales, inner, extent, block] =
-        call.counts(["scales", "code_inner", "code_extent", "code_block"])?;
-    let steps = call.counts(["code_outer", "code_axis", "code_along"])?;
+        call.fixed_counts(["scales", "code_inner", "code_extent", "code_block"])?;
+    let steps = call.fixed_counts(["code_outer", "code_axis", "code_along"])?;
     beside(call, footprint, at, (elements, scales), &Places { inner, extent, block, steps })
 }
 
 /// Adds scales and zero points, and gives the unit of the codes, of which there are `elements`.
-pub(super) fn beside(
-    call: &Call<'_>,
-    footprint: Footprint,
+pub(super) fn beside<'i>(
+    call: &Call<'i>,
+    footprint: Footprint<'i>,
     at: &Operands,
     (elements, scales): (u64, u64),
     places: &Places,
-) -> Result<(Footprint, Unit), Wrong> {
+) -> Result<(Footprint<'i>, Unit), Wrong> {
     let last = places.last(elements)?;
     call.choice("code_round", 3)?;
     law(last.is_none_or(|last| last < scales), || format!("it reads scale {last:?} of {scales}"))?;

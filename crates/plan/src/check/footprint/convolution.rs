@@ -28,21 +28,21 @@ struct Extents {
 impl Extents {
     fn of(call: &Call<'_>, positions: u64) -> Result<Extents, Wrong> {
         let [batches, groups, channels, outputs] =
-            call.counts(["batches", "groups", "channels", "outputs"])?;
+            call.fixed_counts(["batches", "groups", "channels", "outputs"])?;
         Ok(Extents { batches, groups, channels, outputs, positions })
     }
 
     /// Accesses to all elements of the result.
-    fn results(&self, at: i64, [n, g, o, p]: [i64; 4]) -> Accesses {
+    fn results<'i>(&self, at: i64, [n, g, o, p]: [i64; 4]) -> Accesses<'i> {
         let accesses = Accesses::new(4, at).axis(self.batches, n).axis(self.groups, g);
         accesses.axis(self.outputs, o).axis(self.positions, p)
     }
 
     /// Adds the slots that the epilogue touches.
-    fn slots(&self, call: &Call<'_>, mut footprint: Footprint) -> Result<Footprint, Wrong> {
+    fn slots<'i>(&self, call: &Call<'i>, mut footprint: Footprint<'i>) -> Result<Footprint<'i>, Wrong> {
         for slot in 0..call.call.slots.len() {
             if call.call.holes.iter().any(|h| fill_touches(h, slot)) {
-                let at = |array| call.stride_at(array, slot);
+                let at = |array| call.fixed_stride_at(array, slot);
                 let strides = [at("slot_b0")?, at("slot_b1")?, at("slot_row")?, at("slot_col")?];
                 footprint.accesses.push((Port::Slot(slot), self.results(at("slot_at")?, strides)));
             }
@@ -51,22 +51,22 @@ impl Extents {
     }
 
     /// Adds the operand under a window, and its weights.
-    fn factors(
+    fn factors<'i>(
         &self,
-        call: &Call<'_>,
+        call: &Call<'i>,
         window: &Window,
-        weights: Accesses,
-        footprint: Footprint,
-    ) -> Result<Footprint, Wrong> {
-        let [at, n, g, c] = call.strides(["x_at", "x_n", "x_g", "x_c"])?;
+        weights: Accesses<'i>,
+        footprint: Footprint<'i>,
+    ) -> Result<Footprint<'i>, Wrong> {
+        let [at, n, g, c] = call.fixed_strides(["x_at", "x_n", "x_g", "x_c"])?;
         let x = Accesses::new(4, at).axis(self.batches, n).axis(self.groups, g).axis(self.channels, c);
         let x = window.spatial(call, x, ["x_d", "x_h", "x_w"])?;
         Ok(footprint.operand(0, x).operand(1, weights))
     }
 
     /// Weights of a convolution: its outputs, then their channels.
-    fn weights(&self, call: &Call<'_>, taps: u64) -> Result<Accesses, Wrong> {
-        let [at, g, o, c, tap] = call.strides(["w_at", "w_g", "w_o", "w_c", "w_tap"])?;
+    fn weights<'i>(&self, call: &Call<'i>, taps: u64) -> Result<Accesses<'i>, Wrong> {
+        let [at, g, o, c, tap] = call.fixed_strides(["w_at", "w_g", "w_o", "w_c", "w_tap"])?;
         let w = Accesses::new(call.typed_unit(1), at).axis(self.groups, g).axis(self.outputs, o);
         let outer = [product(&[self.groups, self.outputs]), self.channels];
         let w = w.axis(self.channels, c).axis(taps, tap);
@@ -74,8 +74,8 @@ impl Extents {
     }
 
     /// Weights of a transposed convolution: its channels, then their outputs.
-    fn spread_weights(&self, call: &Call<'_>, taps: u64) -> Result<Accesses, Wrong> {
-        let [at, g, o, c, tap] = call.strides(["w_at", "w_g", "w_o", "w_c", "w_tap"])?;
+    fn spread_weights<'i>(&self, call: &Call<'i>, taps: u64) -> Result<Accesses<'i>, Wrong> {
+        let [at, g, o, c, tap] = call.fixed_strides(["w_at", "w_g", "w_o", "w_c", "w_tap"])?;
         let w = Accesses::new(call.typed_unit(1), at).axis(self.groups, g).axis(self.channels, c);
         let outer = [product(&[self.groups, self.channels]), self.outputs];
         let w = w.axis(self.outputs, o).axis(taps, tap);
@@ -83,14 +83,14 @@ impl Extents {
     }
 
     /// Adds the factors of a tile: weights, whose terms count channels and taps, and the operand under a window.
-    fn tile_factors(
+    fn tile_factors<'i>(
         &self,
-        call: &Call<'_>,
+        call: &Call<'i>,
         window: &Window,
         taps: u64,
-        footprint: Footprint,
-    ) -> Result<Footprint, Wrong> {
-        let [at, g, row, col] = call.strides(["a_at", "a_g", "a_row", "a_col"])?;
+        footprint: Footprint<'i>,
+    ) -> Result<Footprint<'i>, Wrong> {
+        let [at, g, row, col] = call.fixed_strides(["a_at", "a_g", "a_row", "a_col"])?;
         let k = self.channels * taps;
         matmul::mode(call, "a_mode", [at, g, 0], (col, k), (row, self.outputs))?;
         let a = Accesses::new(call.typed_unit(0), at).axis(self.groups, g).axis(self.outputs, row);
@@ -99,7 +99,7 @@ impl Extents {
         } else {
             a.axis(k, col)
         };
-        let [at, n, g, c] = call.strides(["b_at", "b_n", "b_g", "b_c"])?;
+        let [at, n, g, c] = call.fixed_strides(["b_at", "b_n", "b_g", "b_c"])?;
         let b = Accesses::new(4, at).axis(self.batches, n).axis(self.groups, g).axis(self.channels, c);
         Ok(footprint.operand(0, a).operand(1, window.spatial(call, b, ["b_d", "b_h", "b_w"])?))
     }
@@ -113,8 +113,8 @@ impl Extents {
     }
 
     /// The result, stored by quads of neighbours among so many, or one by one.
-    fn stored(&self, call: &Call<'_>, by_quads: Option<u64>) -> Result<Accesses, Wrong> {
-        let [at, n, g, o] = call.strides(["y_at", "y_n", "y_g", "y_o"])?;
+    fn stored<'i>(&self, call: &Call<'i>, by_quads: Option<u64>) -> Result<Accesses<'i>, Wrong> {
+        let [at, n, g, o] = call.fixed_strides(["y_at", "y_n", "y_g", "y_o"])?;
         if let Some(neighbours) = by_quads {
             by_four("`vec_y`", &[neighbours as i64, at, n, g, o])?;
         }
@@ -124,7 +124,7 @@ impl Extents {
 }
 
 /// `conv_direct`.
-fn direct(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn direct<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let window = Window::of(call)?;
     let taps = iteration(&window::counts(call, "kernel")?)?;
     let e = Extents::of(call, window.positions)?;
@@ -140,7 +140,7 @@ fn direct(call: &Call<'_>) -> Result<Footprint, Wrong> {
 /// What a kernel that keeps lines says of the last axis, which has so many taps.
 fn last_axis(call: &Call<'_>, window: &Window, taps: u64) -> Result<(), Wrong> {
     let (taps_w, step_w, shift) = (call.spec("taps_w")?, call.spec("step_w")?, call.choice("shift", 4)?);
-    let last = |name| call.stride_at(name, 2);
+    let last = |name| call.fixed_stride_at(name, 2);
     law((taps_w, step_w as i64) == (taps, last("step")?), || {
         format!("`taps_w` is {taps_w} and `step_w` {step_w} along an axis of {taps} taps")
     })?;
@@ -151,7 +151,8 @@ fn last_axis(call: &Call<'_>, window: &Window, taps: u64) -> Result<(), Wrong> {
     // The kernel's loop over a line's taps ends there (`lines.comp`, TW).
     law(taps_w.saturating_add(6) <= most, || format!("a line has {taps_w} taps and {most} elements"))?;
     if call.flag("vec_x")? {
-        let [at, n, g, c, d, h, w] = call.strides(["x_at", "x_n", "x_g", "x_c", "x_d", "x_h", "x_w"])?;
+        let [at, n, g, c, d, h, w] =
+            call.fixed_strides(["x_at", "x_n", "x_g", "x_c", "x_d", "x_h", "x_w"])?;
         law(w == 1, || format!("`vec_x` reads elements together that are {w} apart"))?;
         by_four("`vec_x`", &[window.extent[2] as i64, at, n, g, c, d, h, last("begin")? + shift as i64])?;
     }
@@ -159,7 +160,7 @@ fn last_axis(call: &Call<'_>, window: &Window, taps: u64) -> Result<(), Wrong> {
 }
 
 /// `conv_lines`.
-fn lines(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn lines<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let window = Window::of(call)?;
     let (kernel, out) = (window::counts(call, "kernel")?, window::counts(call, "out")?);
     let e = Extents::of(call, window.positions)?;
@@ -206,7 +207,7 @@ impl Spread {
 
 /// Along an axis: every `gap`-th tap takes part, and `inverse` finds the first of them by `hop`.
 fn axis_has_phases(call: &Call<'_>, axis: usize, up: u64, gap: u64) -> Result<(), Wrong> {
-    let (inverse, hop) = (call.count_at("inverse", axis)?, call.stride_at("hop", axis)?);
+    let (inverse, hop) = (call.fixed_count_at("inverse", axis)?, call.fixed_stride_at("hop", axis)?);
     law((1..=LARGEST_UP).contains(&up) && gap > 0 && up.is_multiple_of(gap), || {
         format!("`up` is {up}, and of its taps every one in {gap} takes part")
     })?;
@@ -217,7 +218,7 @@ fn axis_has_phases(call: &Call<'_>, axis: usize, up: u64, gap: u64) -> Result<()
 }
 
 /// `conv_spread`.
-fn spread(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn spread<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let s = Spread::of(call)?;
     let e = Extents::of(call, s.window.positions)?;
     iteration(&[e.channels, s.taps_of_a_phase])?;
@@ -233,7 +234,7 @@ fn spread(call: &Call<'_>) -> Result<Footprint, Wrong> {
 }
 
 /// `conv_spread_tile`.
-fn spread_tile(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn spread_tile<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let s = Spread::of(call)?;
     let e = Extents::of(call, s.window.positions)?;
     let (bm, bn, bk) = (call.defined("BM")?, call.defined("BN")?, call.defined("BK")?);
@@ -242,7 +243,7 @@ fn spread_tile(call: &Call<'_>) -> Result<Footprint, Wrong> {
     let columns = iteration(&[e.batches, s.most])?;
     phase_tails(call, &e)?;
     let groups = iteration(&[e.outputs.div_ceil(bm), columns.div_ceil(bn), e.groups, s.phases])?;
-    let [at, g, o, c, tap] = call.strides(["w_at", "w_g", "w_o", "w_c", "w_tap"])?;
+    let [at, g, o, c, tap] = call.fixed_strides(["w_at", "w_g", "w_o", "w_c", "w_tap"])?;
     matmul::mode(call, "a_mode", [at, g, tap], (c, e.channels), (o, e.outputs))?;
     let footprint = e.factors(call, &s.window, e.spread_weights(call, s.taps)?, Footprint::new(groups, 1))?;
     e.slots(call, footprint.operand(2, e.stored(call, None)?))
@@ -261,7 +262,7 @@ fn phase_tails(call: &Call<'_>, e: &Extents) -> Result<(), Wrong> {
 }
 
 /// `conv_tile`.
-fn tile(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn tile<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let window = Window::of(call)?;
     let e = Extents::of(call, window.positions)?;
     let taps = iteration(&[call.spec("kd")?, call.spec("kh")?, call.spec("kw")?])?;

@@ -23,7 +23,7 @@ pub(super) const RULES: &[(&str, Rule)] = &[
 const TILE: u64 = 32;
 
 /// `transpose`.
-fn transpose(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn transpose<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let [batch, rows, cols] = call.counts(["batch", "rows", "cols"])?;
     let [offset, x_batch, x_row, y_batch, y_row] =
         call.strides(["x_offset", "x_batch", "x_row", "y_batch", "y_row"])?;
@@ -35,7 +35,7 @@ fn transpose(call: &Call<'_>) -> Result<Footprint, Wrong> {
 }
 
 /// `borders`. What stands outside of an axis are values.
-fn borders(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn borders<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     call.choice("mode", 3)?;
     let of = TwoAxes::of(call)?;
     let nothing = |[axis, made]: [u64; 2]| axis == 0 && made > 0;
@@ -44,31 +44,31 @@ fn borders(call: &Call<'_>) -> Result<Footprint, Wrong> {
 }
 
 /// `dequantize`.
-fn dequantize(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn dequantize<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let [n] = call.counts(["n"])?;
-    by_four("`dequantize`", &[n as i64])?;
+    by_four("`dequantize`", &[n])?;
     let x = Accesses::dense(call.typed_unit(0), n);
     Ok(Footprint::new(n.div_ceil(1024), 256).operand(0, x).operand(1, Accesses::dense(4, n)))
 }
 
 /// `dequantize_linear`.
-fn dequantize_linear(call: &Call<'_>) -> Result<Footprint, Wrong> {
-    let [n] = call.counts(["n"])?;
+fn dequantize_linear<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
+    let [n] = call.fixed_counts(["n"])?;
     let at = Operands { codes: 0, scales: 1, zeros: 2 };
     let (footprint, unit) = codes::with_places(call, Footprint::new(n.div_ceil(1024), 256), &at, n)?;
     Ok(footprint.operand(0, Accesses::dense(unit, n)).operand(3, Accesses::dense(4, n)))
 }
 
 /// `fill`: its numbers are values.
-fn fill(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn fill<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let [n] = call.counts(["n"])?;
     let unit = if call.choice("kind", 3)? == 1 { 8 } else { 4 };
     Ok(Footprint::new(n.div_ceil(256), 256).operand(0, Accesses::dense(unit, n)))
 }
 
 /// `status_begin`: one use, the whole block, of which the view shows the flags alone.
-fn status_begin(call: &Call<'_>) -> Result<Footprint, Wrong> {
-    let [ops] = call.counts(["ops"])?;
+fn status_begin<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
+    let [ops] = call.fixed_counts(["ops"])?;
     let words = block_words(ops);
     let block = call.call.operands.first().and_then(|at| call.step.uses.get(usize::from(at.0)));
     let bytes = block.map_or(0, |u| u.span.len.0);

@@ -7,7 +7,7 @@ use super::{Footprint, Rule, Wrong};
 /// The rules of this family.
 pub(super) const RULES: &[(&str, Rule)] = &[("found_count", found_count)];
 
-fn found_count(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn found_count<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let [largest] = call.counts(["largest"])?;
     law(largest <= i32::MAX as u64, || format!("a largest count of {largest}"))?;
     let wide = call.flag("wide")?;

@@ -4,6 +4,7 @@ use super::accesses::Accesses;
 use super::call::{Call, by_four, iteration, law};
 use super::order::Order;
 use super::{Footprint, Port, Rule, Together, Wrong, fill_touches};
+use crate::check::numbers::Number;
 use crate::kernel::{HoleFill, HoleInput, SlotKind};
 use crate::step::{Access, Use};
 use crate::view::Storage;
@@ -21,7 +22,7 @@ pub(super) const RULES: &[(&str, Rule)] = &[
 ];
 
 /// `elementwise_flat`: slots are dense, or one element for all.
-fn flat(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn flat<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let [n] = call.counts(["n"])?;
     let per = call.power_of_two("per", 64)?;
     let tail = call.flag("tail")?;
@@ -46,17 +47,17 @@ fn flat(call: &Call<'_>) -> Result<Footprint, Wrong> {
 }
 
 /// `elementwise_strided`.
-fn strided(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn strided<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     accesses(call, false)
 }
 
 /// `elementwise_strided4`: the innermost axis counts groups of four.
-fn strided4(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn strided4<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     accesses(call, true)
 }
 
 /// `elementwise_spread`: four elements a thread.
-fn spread(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn spread<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let [n] = call.counts(["n"])?;
     let footprint = accesses(call, false)?;
     let scalars = call.spec("scalars")?;
@@ -76,7 +77,7 @@ fn spread(call: &Call<'_>) -> Result<Footprint, Wrong> {
 }
 
 /// `elementwise_tiles`: groups make tiles of the last two axes.
-fn tiles(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn tiles<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     const EDGE: u64 = 32;
     const TILES: u32 = 4;
     let [n] = call.counts(["n"])?;
@@ -96,22 +97,22 @@ fn tiles(call: &Call<'_>) -> Result<Footprint, Wrong> {
 }
 
 /// `elementwise_runs`.
-fn runs(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn runs<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     accesses_in_runs(call, false)
 }
 
 /// `elementwise_runs4`: the innermost axis counts groups of four.
-fn runs4(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn runs4<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     accesses_in_runs(call, true)
 }
 
-fn accesses(call: &Call<'_>, fours: bool) -> Result<Footprint, Wrong> {
+fn accesses<'i>(call: &Call<'i>, fours: bool) -> Result<Footprint<'i>, Wrong> {
     let [n] = call.counts(["n"])?;
     accesses_over(call, fours, n, sizes(call, n)?)
 }
 
 /// As `accesses`; the innermost axis is cut into runs, of which `n` and its `size` are numbers.
-fn accesses_in_runs(call: &Call<'_>, fours: bool) -> Result<Footprint, Wrong> {
+fn accesses_in_runs<'i>(call: &Call<'i>, fours: bool) -> Result<Footprint<'i>, Wrong> {
     let [n, width, run] = call.counts(["n", "width", "run"])?;
     law(run > 0, || "`run` is 0".to_owned())?;
     let used = call.spec("used")? as usize;
@@ -127,17 +128,22 @@ fn accesses_in_runs(call: &Call<'_>, fours: bool) -> Result<Footprint, Wrong> {
 }
 
 /// The extents of the axes, whose product is `n`.
-fn sizes(call: &Call<'_>, n: u64) -> Result<Vec<u64>, Wrong> {
+fn sizes<'i>(call: &Call<'i>, n: Number<'i>) -> Result<Vec<Number<'i>>, Wrong> {
     let rank = call.spec("rank")? as usize;
     law((1..=MAX_RANK).contains(&rank), || format!("`rank` is {rank}"))?;
-    let sizes = (0..rank).map(|d| call.count_at("size", d)).collect::<Result<Vec<u64>, _>>()?;
+    let sizes = (0..rank).map(|d| call.count_at("size", d)).collect::<Result<Vec<Number<'_>>, _>>()?;
     let all = iteration(&sizes)?;
     law(n == all, || format!("`n` is {n}, the axes {sizes:?} have {all}"))?;
     Ok(sizes)
 }
 
 /// The elements of every slot over axes of these extents, by `n` threads.
-fn accesses_over(call: &Call<'_>, fours: bool, n: u64, sizes: Vec<u64>) -> Result<Footprint, Wrong> {
+fn accesses_over<'i>(
+    call: &Call<'i>,
+    fours: bool,
+    n: Number<'i>,
+    sizes: Vec<Number<'i>>,
+) -> Result<Footprint<'i>, Wrong> {
     let scalars = if fours { call.spec("scalars")? } else { 0 };
     let mut footprint = Footprint { together: Together::Everything, ..Footprint::new(n.div_ceil(256), 256) };
     for slot in touched(call) {
@@ -165,12 +171,12 @@ fn accesses_over(call: &Call<'_>, fours: bool, n: u64, sizes: Vec<u64>) -> Resul
 }
 
 /// A slot over these axes.
-fn outer_axes(
-    call: &Call<'_>,
+fn outer_axes<'i>(
+    call: &Call<'i>,
     slot: usize,
-    mut accesses: Accesses,
-    sizes: &[u64],
-) -> Result<Accesses, Wrong> {
+    mut accesses: Accesses<'i>,
+    sizes: &[Number<'i>],
+) -> Result<Accesses<'i>, Wrong> {
     for (d, &size) in sizes.iter().enumerate() {
         accesses = accesses.axis(size, call.stride_at("stride", 8 * slot + d)?);
     }
@@ -178,13 +184,13 @@ fn outer_axes(
 }
 
 /// A slot over axes of which the innermost counts groups of four: read together, or one element for all.
-fn accesses_by_fours(
-    call: &Call<'_>,
+fn accesses_by_fours<'i>(
+    call: &Call<'i>,
     slot: usize,
     kind: SlotKind,
-    sizes: &[u64],
+    sizes: &[Number<'i>],
     scalar: bool,
-) -> Result<Accesses, Wrong> {
+) -> Result<Accesses<'i>, Wrong> {
     let offset = call.stride_at("offset", slot)?;
     let Some((last, outer)) = sizes.split_last() else { return Ok(Accesses::new(unit(kind), offset)) };
     if !scalar {
@@ -195,7 +201,7 @@ fn accesses_by_fours(
     }
     let stride = call.stride_at("stride", 8 * slot + outer.len())?;
     law(stride == i64::from(!scalar), || format!("slot {slot} has stride {stride} along groups of four"))?;
-    Ok(outer_axes(call, slot, Accesses::new(unit(kind), offset), outer)?.axis(4 * last, stride))
+    Ok(outer_axes(call, slot, Accesses::new(unit(kind), offset), outer)?.axis(*last * 4u64, stride))
 }
 
 /// Slots that the body touches.

@@ -11,21 +11,21 @@ pub(super) const RULES: &[(&str, Rule)] =
     &[("expert_rows", rows), ("grouped_matmul", alone), ("grouped_matmul_tile", tile)];
 
 /// `expert_rows`.
-fn rows(call: &Call<'_>) -> Result<Footprint, Wrong> {
-    let [count, experts] = call.counts(["count", "experts"])?;
+fn rows<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
+    let [count, experts] = call.fixed_counts(["count", "experts"])?;
     let footprint = Footprint::new(experts + 1, 1).operand(0, Accesses::dense(4, count));
     Ok(footprint.operand(1, Accesses::dense(4, experts + 1 + count)))
 }
 
 /// `grouped_matmul`.
-fn alone(call: &Call<'_>) -> Result<Footprint, Wrong> {
-    let [rows, n] = call.counts(["rows", "n"])?;
+fn alone<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
+    let [rows, n] = call.fixed_counts(["rows", "n"])?;
     factors(call, Footprint::new(iteration(&[rows, n.div_ceil(4)])?, 1), 3)
 }
 
 /// `grouped_matmul_tile`.
-fn tile(call: &Call<'_>) -> Result<Footprint, Wrong> {
-    let [rows, n, k, experts] = call.counts(["rows", "n", "k", "experts"])?;
+fn tile<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
+    let [rows, n, k, experts] = call.fixed_counts(["rows", "n", "k", "experts"])?;
     let (bm, bn) = (call.defined("BM")?, call.defined("BN")?);
     matmul::tails(call, k, [rows, n])?;
     law(call.flag("edge")?, || "its tiles are not full".to_owned())?;
@@ -36,8 +36,8 @@ fn tile(call: &Call<'_>) -> Result<Footprint, Wrong> {
 }
 
 /// Adds the operands that both have, and the result, which is operand `y`.
-fn factors(call: &Call<'_>, footprint: Footprint, y: usize) -> Result<Footprint, Wrong> {
-    let [rows, n, k, experts, picks] = call.counts(["rows", "n", "k", "experts", "picks"])?;
+fn factors<'i>(call: &Call<'i>, footprint: Footprint<'i>, y: usize) -> Result<Footprint<'i>, Wrong> {
+    let [rows, n, k, experts, picks] = call.fixed_counts(["rows", "n", "k", "experts", "picks"])?;
     law(picks > 0 && rows.is_multiple_of(picks), || format!("{rows} rows of {picks} experts each"))?;
     iteration(&[rows, n])?;
     iteration(&[rows / picks, k])?;
@@ -58,8 +58,8 @@ fn factors(call: &Call<'_>, footprint: Footprint, y: usize) -> Result<Footprint,
 }
 
 /// The matrices of all experts.
-fn matrices(call: &Call<'_>, [experts, k, n]: [u64; 3]) -> Result<Accesses, Wrong> {
-    let [at, e, row, col] = call.strides(["b_at", "b_e", "b_row", "b_col"])?;
+fn matrices<'i>(call: &Call<'i>, [experts, k, n]: [u64; 3]) -> Result<Accesses<'i>, Wrong> {
+    let [at, e, row, col] = call.fixed_strides(["b_at", "b_e", "b_row", "b_col"])?;
     matmul::mode(call, "b_mode", [at, e, 0], (row, k), (col, n))?;
     let b = Accesses::new(call.typed_unit(1), at).axis(experts, e).axis(k, row).axis(n, col);
     Ok(b.ordered(Order::LastTwo))

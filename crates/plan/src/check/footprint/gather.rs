@@ -6,23 +6,24 @@ use super::codes::{self, Operands};
 use super::slots::{self, Coords};
 use super::tuple::Tuple;
 use super::{Footprint, Rule, Wrong};
+use crate::check::numbers::Number;
 
 /// The rules of this family.
 pub(super) const RULES: &[(&str, Rule)] =
     &[("gather", rows), ("gather_codes", coded), ("gather_words", words), ("gather_tuples", tuples)];
 
-struct Rows {
+struct Rows<'i> {
     /// Elements of the table before its axis, along it and after it.
-    along: [u64; 3],
-    outer: u64,
+    along: [Number<'i>; 3],
+    outer: Number<'i>,
     /// Words of a row.
-    inner: u64,
-    count: u64,
-    table: u64,
-    result: u64,
+    inner: Number<'i>,
+    count: Number<'i>,
+    table: Number<'i>,
+    result: Number<'i>,
 }
 
-fn read(call: &Call<'_>) -> Result<Rows, Wrong> {
+fn read<'i>(call: &Call<'i>) -> Result<Rows<'i>, Wrong> {
     let [outer, axis, inner, count] = call.counts(["outer", "axis", "inner", "count"])?;
     let (table, result) = (iteration(&[outer, axis, inner])?, iteration(&[outer, count, inner])?);
     let wide = call.flag("wide")?;
@@ -33,19 +34,19 @@ fn read(call: &Call<'_>) -> Result<Rows, Wrong> {
     Ok(Rows { along: [outer, axis, inner / words], outer, inner, count, table, result })
 }
 
-fn indices(call: &Call<'_>, rows: &Rows) -> Accesses {
+fn indices<'i>(call: &Call<'i>, rows: &Rows<'i>) -> Accesses<'i> {
     Accesses::dense(if call.is_wide(1) { 8 } else { 4 }, rows.count)
 }
 
-impl Rows {
+impl<'i> Rows<'i> {
     /// With the axis of the table along which rows are taken.
-    fn footprint(&self, groups: u64, stride: u64) -> Footprint {
+    fn footprint(&self, groups: Number<'i>, stride: u64) -> Footprint<'i> {
         Footprint { axis: Some(self.along), ..Footprint::new(groups, stride) }
     }
 }
 
 /// `gather`.
-fn rows(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn rows<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let r = read(call)?;
     let footprint = vectors(call, &r)?
         .operand(0, Accesses::dense(call.typed_unit(0), r.table))
@@ -55,10 +56,10 @@ fn rows(call: &Call<'_>) -> Result<Footprint, Wrong> {
 }
 
 /// `gather_codes`.
-fn coded(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn coded<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let r = read(call)?;
     let at = Operands { codes: 0, scales: 2, zeros: 3 };
-    let (footprint, unit) = codes::with_places(call, vectors(call, &r)?, &at, r.table)?;
+    let (footprint, unit) = codes::with_places(call, vectors(call, &r)?, &at, r.table.fixed_extent())?;
     let footprint = footprint
         .operand(0, Accesses::dense(unit, r.table))
         .operand(1, indices(call, &r))
@@ -67,9 +68,9 @@ fn coded(call: &Call<'_>) -> Result<Footprint, Wrong> {
 }
 
 /// Threads that take four elements each.
-fn vectors(call: &Call<'_>, r: &Rows) -> Result<Footprint, Wrong> {
+fn vectors<'i>(call: &Call<'i>, r: &Rows<'i>) -> Result<Footprint<'i>, Wrong> {
     if call.flag("vec")? {
-        by_four("`vec`", &[r.inner as i64])?;
+        by_four("`vec`", &[r.inner])?;
         slots::aligned(call, &["slot_offset", "slot_outer", "slot_row"])?;
     }
     let groups = iteration(&[r.outer, r.count, r.inner.div_ceil(4)])?.div_ceil(256);
@@ -77,14 +78,14 @@ fn vectors(call: &Call<'_>, r: &Rows) -> Result<Footprint, Wrong> {
 }
 
 /// Adds the slots of the hole.
-fn through(call: &Call<'_>, r: &Rows, footprint: Footprint) -> Result<Footprint, Wrong> {
+fn through<'i>(call: &Call<'i>, r: &Rows<'i>, footprint: Footprint<'i>) -> Result<Footprint<'i>, Wrong> {
     let strided = [(r.outer, "slot_outer"), (r.count, "slot_row")];
     let epilogue = Coords { hole: "epilogue", strided: &strided, columns: Some(r.inner) };
     slots::add(call, footprint, "slot_offset", &epilogue)
 }
 
 /// `gather_words`.
-fn words(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn words<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let r = read(call)?;
     Ok(r.footprint(r.result.div_ceil(256), 256)
         .operand(0, Accesses::dense(4, r.table))
@@ -93,7 +94,7 @@ fn words(call: &Call<'_>) -> Result<Footprint, Wrong> {
 }
 
 /// `gather_tuples`.
-fn tuples(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn tuples<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let [outer, count, inner] = call.counts(["outer", "count", "inner"])?;
     let (tuple, elements) = (Tuple::of(call, 1)?, call.flag("elements")?);
     law(!elements || tuple.parts == 1, || format!("an element has {} indices", tuple.parts))?;

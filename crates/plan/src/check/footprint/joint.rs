@@ -9,20 +9,22 @@
 use super::accesses::{Accesses, ViewElements};
 use super::{Footprint, Subject, Together};
 use crate::check::error::Fault;
+use crate::check::numbers::Number;
 use smallvec::SmallVec;
 
 /// An axis: its extent, and its stride in the accesses to, or the view of, each operand.
-type Axis = (u64, SmallVec<[i64; 8]>);
+type Axis<'i> = (Number<'i>, SmallVec<[Number<'i>; 8]>);
 
 impl Subject<'_> {
     /// Elements that the views show at one place of the result are those that the kernel takes together: of a square,
     /// strides of two axes that were exchanged touch the same bytes.
-    pub(super) fn together(
+    pub(super) fn together<'i>(
         &self,
-        footprint: &Footprint,
-        views: &[Option<ViewElements>],
+        footprint: &Footprint<'i>,
+        views: &[Option<ViewElements<'i>>],
     ) -> Result<(), Fault> {
-        let mut all: Vec<(&Accesses, (bool, &ViewElements))> = Vec::with_capacity(footprint.accesses.len());
+        let mut all: Vec<(&Accesses<'i>, (bool, &ViewElements<'i>))> =
+            Vec::with_capacity(footprint.accesses.len());
         for ((port, accesses), view) in footprint.accesses.iter().zip(views) {
             if let (true, Some(used), Some(view)) = (footprint.together.has(*port), self.used(*port), view) {
                 all.push((accesses, (used.access.writes(), view)));
@@ -34,7 +36,7 @@ impl Subject<'_> {
             // Of a convolution a bias has channels alone: it is not aligned at the last axis.
             all.retain(|(_, (_, view))| view.axes().len() == rank || rank <= 2);
         }
-        let (accesses, views): (Vec<&Accesses>, Vec<(bool, &ViewElements)>) = all.into_iter().unzip();
+        let (accesses, views): (Vec<&Accesses<'i>>, Vec<(bool, &ViewElements<'i>)>) = all.into_iter().unzip();
         match differ(&accesses, &views) {
             None => Ok(()),
             Some(why) => Err(Fault::Footprint { operand: "its slots together".to_owned(), why }),
@@ -43,14 +45,14 @@ impl Subject<'_> {
 }
 
 /// How the accesses differ from the views, of which the written ones are marked.
-fn differ(accesses: &[&Accesses], views: &[(bool, &ViewElements)]) -> Option<String> {
+fn differ<'i>(accesses: &[&Accesses<'i>], views: &[(bool, &ViewElements<'i>)]) -> Option<String> {
     let written = views.iter().filter(|(written, _)| *written).max_by_key(|(_, view)| view.axes().len());
     let (_, result) = written?;
-    let extents: Vec<u64> = result.axes().iter().map(|a| a.0).collect();
-    if extents.contains(&0) {
+    let extents: Vec<Number<'i>> = result.axes().iter().map(|a| a.0).collect();
+    if extents.iter().any(|n| *n == 0) {
         return None;
     }
-    let mut shown: Vec<Axis> = extents.iter().map(|&n| (n, SmallVec::new())).collect();
+    let mut shown: Vec<Axis<'i>> = extents.iter().map(|&n| (n, SmallVec::new())).collect();
     for (_, view) in views {
         if let Err(why) = align(view, &mut shown) {
             return Some(why);
@@ -61,13 +63,14 @@ fn differ(accesses: &[&Accesses], views: &[(bool, &ViewElements)]) -> Option<Str
 }
 
 /// Adds the strides of a view to the axes of the result.
-fn align(view: &ViewElements, shown: &mut [Axis]) -> Result<(), String> {
+fn align<'i>(view: &ViewElements<'i>, shown: &mut [Axis<'i>]) -> Result<(), String> {
     let missing = shown.len().checked_sub(view.axes().len()).ok_or("a view has more axes than the result")?;
     for (d, (extent, strides)) in shown.iter_mut().enumerate() {
         let axis = d.checked_sub(missing).map(|d| view.axes()[d]);
         strides.push(match axis {
             Some((n, stride)) if n == *extent => stride,
-            None | Some((1, _)) => 0,
+            None => 0.into(),
+            Some((n, _)) if n == 1 => 0.into(),
             Some((n, _)) => return Err(format!("an axis of {n} elements beside one of {extent}")),
         });
     }
@@ -75,24 +78,23 @@ fn align(view: &ViewElements, shown: &mut [Axis]) -> Result<(), String> {
 }
 
 /// The axes of the iteration, of which all accesses have the same.
-fn iterated(accesses: &[&Accesses]) -> Vec<Axis> {
+fn iterated<'i>(accesses: &[&Accesses<'i>]) -> Vec<Axis<'i>> {
     let first = accesses.first().map_or(&[][..], |w| w.axes());
-    let strides = |d: usize| accesses.iter().map(|w| w.axes().get(d).map_or(0, |a| a.1)).collect();
+    let strides = |d: usize| accesses.iter().map(|w| w.axes().get(d).map_or(0.into(), |a| a.1)).collect();
     first.iter().enumerate().map(|(d, &(n, _))| (n, strides(d))).collect()
 }
 
 /// The axes of more than one element, merged as far as they go on one in another, in a fixed order.
-fn merged(mut axes: Vec<Axis>) -> Vec<Axis> {
+fn merged(mut axes: Vec<Axis<'_>>) -> Vec<Axis<'_>> {
     axes.retain(|a| a.0 != 1);
-    let goes_on = |(_, outer): &Axis, (n, inner): &Axis| {
-        let next = |stride: i64| i128::from(stride) * i128::from(*n);
-        outer.iter().zip(inner).all(|(outer, inner)| i128::from(*outer) == next(*inner))
+    let goes_on = |(_, outer): &Axis<'_>, (n, inner): &Axis<'_>| {
+        outer.iter().zip(inner).all(|(outer, inner)| *outer == *inner * *n)
     };
     loop {
         let pairs = (0..axes.len()).flat_map(|i| (0..axes.len()).map(move |j| (i, j)));
         let found = pairs.filter(|(i, j)| i != j).find(|&(i, j)| goes_on(&axes[i], &axes[j]));
         let Some((outer, inner)) = found else { break };
-        axes[inner].0 = axes[inner].0.saturating_mul(axes[outer].0);
+        axes[inner].0 = axes[inner].0 * axes[outer].0;
         axes.remove(outer);
     }
     axes.sort_unstable();
@@ -105,11 +107,11 @@ mod tests {
     use crate::view::{Storage, View};
     use pumice_types::{Bindings, DType, DimExpr};
 
-    fn view(shape: &[i64], strides: &[i64]) -> ViewElements {
+    fn view(shape: &[i64], strides: &[i64]) -> ViewElements<'static> {
         let dims = |v: &[i64]| v.iter().map(|&d| DimExpr::constant(d)).collect();
         let (shape, strides, offset) = (dims(shape), dims(strides), DimExpr::constant(0));
         let view = View { dtype: DType::F32, storage: Storage::Arena, shape, strides, offset };
-        ViewElements::of(&view, &Bindings::new()).expect("constants")
+        ViewElements::of(&view, &*Box::leak(Box::<Bindings>::default())).expect("constants")
     }
 
     /// y = x + w^T of squares: strides exchanged touch the same bytes, and another sum comes of it.

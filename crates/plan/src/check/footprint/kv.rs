@@ -20,7 +20,7 @@ struct Extents {
 impl Extents {
     fn of(call: &Call<'_>) -> Result<Extents, Wrong> {
         let [outer, rows, inner, capacity, pos_div] =
-            call.counts(["outer", "rows", "inner", "capacity", "pos_div"])?;
+            call.fixed_counts(["outer", "rows", "inner", "capacity", "pos_div"])?;
         law(outer == 0 || pos_div > 0 && outer % pos_div == 0, || {
             format!("{outer} outer rows, {pos_div} a position")
         })?;
@@ -42,12 +42,12 @@ impl Extents {
 }
 
 /// `kv_append`.
-fn append(call: &Call<'_>) -> Result<Footprint, Wrong> {
-    let (e, [outer0]) = (Extents::of(call)?, call.counts(["outer0"])?);
+fn append<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
+    let (e, [outer0]) = (Extents::of(call)?, call.fixed_counts(["outer0"])?);
     law(e.outer == 0 || outer0 > 0 && e.outer % outer0 == 0, || {
         format!("{} outer rows in groups of {outer0}", e.outer)
     })?;
-    let [x_outer1, x_outer0, x_row] = call.strides(["x_outer1", "x_outer0", "x_row"])?;
+    let [x_outer1, x_outer0, x_row] = call.fixed_strides(["x_outer1", "x_outer0", "x_row"])?;
     call.flag("mode")?;
     let split = call.flag("split")?;
     let unit = call.typed_unit(2).bytes;
@@ -63,7 +63,7 @@ fn append(call: &Call<'_>) -> Result<Footprint, Wrong> {
 }
 
 /// `tensor_scatter`.
-fn tensor_scatter(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn tensor_scatter<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let e = Extents::of(call)?;
     call.flag("mode")?;
     let [all, update] =
@@ -71,8 +71,9 @@ fn tensor_scatter(call: &Call<'_>) -> Result<Footprint, Wrong> {
     // Elements of 64 bits are two words of the kernel each.
     let words = if call.is_wide(0) { 2 } else { 1 };
     law(e.inner % words == 0, || format!("{} words in rows of 64-bit elements", e.inner))?;
-    let axis = Some([e.outer, e.capacity, e.inner / words]);
-    let footprint = Footprint { axis, ..Footprint::new(all.div_ceil(256), 256) }
+    let axis = [e.outer, e.capacity, e.inner / words];
+    let footprint = Footprint::new(all.div_ceil(256), 256)
+        .along(axis)
         .operand(0, Accesses::dense(4, all))
         .operand(1, Accesses::dense(4, update))
         .operand(3, Accesses::dense(4, all));
@@ -80,12 +81,12 @@ fn tensor_scatter(call: &Call<'_>) -> Result<Footprint, Wrong> {
 }
 
 /// Adds the positions, where they are an operand: that one, else another is bound there again.
-fn positions(
-    call: &Call<'_>,
+fn positions<'i>(
+    call: &Call<'i>,
     e: &Extents,
     (operand, again): (usize, usize),
-    footprint: Footprint,
-) -> Result<Footprint, Wrong> {
+    footprint: Footprint<'i>,
+) -> Result<Footprint<'i>, Wrong> {
     let source = call.choice("source", 3)?;
     if source == 0 {
         call.bound_again(operand, again)?;

@@ -5,6 +5,7 @@ use super::call::{Call, by_four, iteration, law, product};
 use super::codes::{self, Operands, Places};
 use super::order::Order;
 use super::{Footprint, Port, Rule, Together, Wrong, fill_touches};
+use crate::check::numbers::Number;
 use crate::view::Unit;
 
 /// The rules of this family.
@@ -19,22 +20,23 @@ pub(super) const RULES: &[(&str, Rule)] = &[
 ];
 
 /// A product at some bindings.
-struct Product {
-    m: u64,
-    n: u64,
-    k: u64,
-    batch: [u64; 2],
+struct Product<'i> {
+    m: Number<'i>,
+    n: Number<'i>,
+    k: Number<'i>,
+    batch: [Number<'i>; 2],
 }
 
 /// `matmul_f32`.
-fn tile(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn tile<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let p = read(call)?;
     tails(call, p.k, [p.m, p.n])?;
     footprint(call, &p, call.defined("BM")?, call.defined("BN")?)
 }
 
 /// What a tile says of what is left over: `k_tail` and `edge`. A step of matrix units counts its slices.
-pub(super) fn tails(call: &Call<'_>, k: u64, [m, n]: [u64; 2]) -> Result<(), Wrong> {
+pub(super) fn tails<'i, N: Into<Number<'i>>>(call: &Call<'_>, k: N, [m, n]: [N; 2]) -> Result<(), Wrong> {
+    let (k, m, n) = (k.into(), m.into(), n.into());
     let (bm, bn, bk) = (call.defined("BM")?, call.defined("BN")?, call.defined("BK")?);
     let step = if call.define("UNITS").is_some() { bk } else { bk * call.defined("SK")? };
     match call.choice("k_tail", 3)? {
@@ -47,46 +49,46 @@ pub(super) fn tails(call: &Call<'_>, k: u64, [m, n]: [u64; 2]) -> Result<(), Wro
 }
 
 /// `matmul_f32_lanes`.
-fn lanes(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn lanes<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let p = read(call)?;
     footprint(call, &p, call.defined("MR")?, 32 * call.defined("NQ")?)
 }
 
 /// `matmul_f32_dot`.
-fn dot(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn dot<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let p = read(call)?;
     footprint(call, &p, call.defined("MM")?, 4 * call.defined("NQ")?)
 }
 
 /// `matmul_f32_columns`.
-fn columns(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn columns<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let p = read(call)?;
     footprint(call, &p, call.defined("MM")?, 4 * call.power_of_two("quads", 128)?)
 }
 
-fn read(call: &Call<'_>) -> Result<Product, Wrong> {
+fn read<'i>(call: &Call<'i>) -> Result<Product<'i>, Wrong> {
     let [m, n, k, batches, inner] = call.counts(["m", "n", "k", "batches", "inner"])?;
     law(batches == 0 || inner > 0 && batches % inner == 0, || {
         format!("{batches} batches in groups of {inner}")
     })?;
-    Ok(Product { m, n, k, batch: [batches.checked_div(inner).unwrap_or(0), inner] })
+    Ok(Product { m, n, k, batch: [batches.checked_div(inner).unwrap_or(0.into()), inner] })
 }
 
-impl Product {
+impl<'i> Product<'i> {
     /// A matrix for every batch, from an element on.
     fn accesses(
         &self,
-        (unit, at): (impl Into<Unit>, i64),
-        batch: [i64; 2],
-        rows: (u64, i64),
-        cols: (u64, i64),
-    ) -> Accesses {
+        (unit, at): (impl Into<Unit>, Number<'i>),
+        batch: [Number<'i>; 2],
+        rows: (Number<'i>, Number<'i>),
+        cols: (Number<'i>, Number<'i>),
+    ) -> Accesses<'i> {
         let accesses = Accesses::new(unit, at).axis(self.batch[0], batch[0]).axis(self.batch[1], batch[1]);
         accesses.axis(rows.0, rows.1).axis(cols.0, cols.1)
     }
 }
 
-fn footprint(call: &Call<'_>, p: &Product, rows: u64, columns: u64) -> Result<Footprint, Wrong> {
+fn footprint<'i>(call: &Call<'i>, p: &Product<'i>, rows: u64, columns: u64) -> Result<Footprint<'i>, Wrong> {
     let groups = iteration(&[p.m.div_ceil(rows), p.n.div_ceil(columns), product(&p.batch)])?;
     let [at, b0, b1, row, col] = call.strides(["a_at", "a_b0", "a_b1", "a_row", "a_col"])?;
     mode(call, "a_mode", [at, b0, b1], (col, p.k), (row, p.m))?;
@@ -98,15 +100,19 @@ fn footprint(call: &Call<'_>, p: &Product, rows: u64, columns: u64) -> Result<Fo
     let footprint = Footprint { together: Together::Slots(result), ..Footprint::new(groups, 1) };
     let (footprint, unit) = match result {
         2 => (footprint, call.typed_unit(1)),
-        _ => coded(call, footprint, b(Unit::of_bytes(1)).largest_index())?,
+        _ => coded(call, footprint, b(Unit::of_bytes(1)).largest_index().map(Number::fixed_extent))?,
     };
     let footprint = footprint.operand(0, a).operand(1, b(unit)).operand(result, stored(call, p)?);
     slots(call, p, footprint)
 }
 
 /// Scales and zero points of a right operand that is codes, of which the last one read is known.
-fn coded(call: &Call<'_>, footprint: Footprint, last: Option<u64>) -> Result<(Footprint, Unit), Wrong> {
-    let [scales] = call.counts(["scales"])?;
+fn coded<'i>(
+    call: &Call<'i>,
+    footprint: Footprint<'i>,
+    last: Option<u64>,
+) -> Result<(Footprint<'i>, Unit), Wrong> {
+    let [scales] = call.fixed_counts(["scales"])?;
     let [inner, extent, block] = ["code_inner", "code_extent", "code_block"].map(|name| call.spec(name));
     let [outer, axis, along] = ["code_outer", "code_axis", "code_along"].map(|name| call.spec(name));
     let places = Places { inner: inner?, extent: extent?, block: block?, steps: [outer?, axis?, along?] };
@@ -116,16 +122,16 @@ fn coded(call: &Call<'_>, footprint: Footprint, last: Option<u64>) -> Result<(Fo
 }
 
 /// The result.
-fn stored(call: &Call<'_>, p: &Product) -> Result<Accesses, Wrong> {
+fn stored<'i>(call: &Call<'i>, p: &Product<'i>) -> Result<Accesses<'i>, Wrong> {
     let [at, b0, b1, row] = call.strides(["y_at", "y_b0", "y_b1", "y_row"])?;
     if call.flag("vec_y")? {
-        by_four("`vec_y`", &[p.n as i64, at, moved(p.batch[0], b0), moved(p.batch[1], b1), moved(p.m, row)])?;
+        by_four("`vec_y`", &[p.n, at, moved(p.batch[0], b0), moved(p.batch[1], b1), moved(p.m, row)])?;
     }
-    Ok(p.accesses((4, at), [b0, b1], (p.m, row), (p.n, 1)))
+    Ok(p.accesses((4, at), [b0, b1], (p.m, row), (p.n, 1.into())))
 }
 
 /// Adds the slots that the epilogue touches.
-fn slots(call: &Call<'_>, p: &Product, mut footprint: Footprint) -> Result<Footprint, Wrong> {
+fn slots<'i>(call: &Call<'i>, p: &Product<'i>, mut footprint: Footprint<'i>) -> Result<Footprint<'i>, Wrong> {
     for slot in 0..call.call.slots.len() {
         if call.call.holes.iter().any(|h| fill_touches(h, slot)) {
             let at = |array| call.stride_at(array, slot);
@@ -139,23 +145,24 @@ fn slots(call: &Call<'_>, p: &Product, mut footprint: Footprint) -> Result<Footp
 }
 
 /// A stride that nothing moves along is no stride.
-fn moved(extent: u64, stride: i64) -> i64 {
-    if extent > 1 { stride } else { 0 }
+fn moved<'i>(extent: Number<'i>, stride: Number<'i>) -> Number<'i> {
+    if extent > 1 { stride } else { 0.into() }
 }
 
 /// Modes 1 and 3 read four elements at once, along k and along the free axis.
-pub(super) fn mode(
+pub(super) fn mode<'i, S: Into<Number<'i>>, N: Into<Number<'i>>>(
     call: &Call<'_>,
     name: &str,
-    [at, b0, b1]: [i64; 3],
-    (along_k, k): (i64, u64),
-    (along_free, free): (i64, u64),
+    at: [S; 3],
+    (along_k, k): (S, N),
+    (along_free, free): (S, N),
 ) -> Result<(), Wrong> {
     let (stride, other, extent) = match call.choice(name, 4)? {
-        1 => (along_k, along_free, k),
-        3 => (along_free, along_k, free),
+        1 => (along_k.into(), along_free.into(), k.into()),
+        3 => (along_free.into(), along_k.into(), free.into()),
         _ => return Ok(()),
     };
     law(stride == 1, || format!("`{name}` reads four elements at once that are {stride} apart"))?;
-    by_four(&format!("`{name}`"), &[at, b0, b1, other, extent as i64])
+    let [at, b0, b1] = at.map(Into::into);
+    by_four(&format!("`{name}`"), &[at, b0, b1, other, extent])
 }

@@ -59,13 +59,14 @@ use super::Scope;
 use super::bounds::Corners;
 use super::error::{Fault, Findings};
 use super::expressions::{view_names_scalar, word_names_scalar};
+use super::numbers::{At, Intervals, Number};
 use crate::frame::{Frame, FrameSlot};
 use crate::kernel::{ArgValue, HoleInput, KernelCall, KernelDecl, OperandAccess, UseIndex};
 use crate::kernels::frame::FrameFind;
 use crate::plan::Run;
 use crate::region::RegionKind;
 use crate::step::{Access, Grid, Step, StepId, StepKind, Use};
-use pumice_types::{Bindings, DType, EvalError, ScalarId};
+use pumice_types::{Bindings, DType, DimExpr, EvalError, ScalarId};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -79,7 +80,7 @@ pub const LARGEST_INDEX: u64 = (1 << 31) - (1 << 10);
 type Wrong = String;
 
 /// The rule of a kernel.
-type Rule = fn(&Call<'_>) -> Result<Footprint, Wrong>;
+type Rule = for<'i> fn(&Call<'i>) -> Result<Footprint<'i>, Wrong>;
 
 /// Lists the families: each file has the rules of its kernels. The advance of the frame has none; `step` looks at it.
 macro_rules! families {
@@ -106,18 +107,18 @@ enum Port {
 }
 
 /// What a call touches at some bindings.
-struct Footprint {
+struct Footprint<'i> {
     /// Elements of operands and slots; what is not listed is not touched.
-    accesses: Vec<(Port, Accesses)>,
+    accesses: Vec<(Port, Accesses<'i>)>,
     /// Whether an argument tells the kernel the value of an input without axes: bytes that it need not touch.
     by_argument: bool,
     /// Workgroups that work; those after them do nothing.
-    groups: u64,
+    groups: Number<'i>,
     /// What the kernel multiplies the number of a group by, in 32 bits.
     stride: u64,
     /// Of the first operand, where the kernel works along one of its axes: elements before it, along it, after it. Its
     /// bytes do not say which axis that is.
-    axis: Option<[u64; 3]>,
+    axis: Option<[Number<'i>; 3]>,
     /// What is accessed over the same axes, element by element: then what belongs together is compared as well.
     together: Together,
 }
@@ -143,18 +144,23 @@ impl Together {
     }
 }
 
-impl Footprint {
-    fn new(groups: u64, stride: u64) -> Footprint {
-        let accesses = Vec::with_capacity(4);
+impl<'i> Footprint<'i> {
+    fn new(groups: impl Into<Number<'i>>, stride: u64) -> Footprint<'i> {
+        let (accesses, groups) = (Vec::with_capacity(4), groups.into());
         Footprint { accesses, by_argument: false, groups, stride, axis: None, together: Together::Nothing }
     }
 
-    fn operand(mut self, operand: usize, accesses: Accesses) -> Footprint {
+    fn operand(mut self, operand: usize, accesses: Accesses<'i>) -> Footprint<'i> {
         self.accesses.push((Port::Operand(operand), accesses));
         self
     }
 
-    fn by_argument(self) -> Footprint {
+    /// The same, where the kernel works along an axis.
+    fn along<N: Into<Number<'i>>>(self, axis: [N; 3]) -> Footprint<'i> {
+        Footprint { axis: Some(axis.map(Into::into)), ..self }
+    }
+
+    fn by_argument(self) -> Footprint<'i> {
         Footprint { by_argument: true, ..self }
     }
 }
@@ -213,9 +219,27 @@ impl<'c> Samples<'c> {
 pub(super) struct Sample<'b> {
     pub bindings: &'b Bindings,
     pub words: Cow<'b, [u32]>,
+    /// All that may be found at once, with what the words are.
+    pub found: Option<(&'b Intervals, &'b [FrameSlot])>,
 }
 
 impl<'b> Sample<'b> {
+    /// Where it is.
+    pub fn at(&self) -> At<'b> {
+        At { bindings: self.bindings, found: self.found.map(|(found, _)| found) }
+    }
+
+    /// A word of the frame.
+    fn word(&self, word: u32) -> Option<Number<'b>> {
+        let held = Number::from(*self.words.get(word as usize)?);
+        let Some((_, slots)) = self.found else { return Some(held) };
+        match slots.get(word as usize)? {
+            FrameSlot::Expr(e) => self.at().number(e).ok(),
+            FrameSlot::Bound(id) => self.at().number(&DimExpr::symbol(*id)).ok(),
+            _ => Some(held),
+        }
+    }
+
     /// `None` where a word has no value: such a run is refused before it begins.
     fn new(scope: &Scope<'_>, frame: &Frame, bindings: &'b Bindings) -> Option<Sample<'b>> {
         let bits = |id: ScalarId| match scope.plan.scalars.get(id.0 as usize) {
@@ -224,7 +248,7 @@ impl<'b> Sample<'b> {
             None => 0,
         };
         let words = frame.evaluate_as_found(bindings, &bits).ok()?;
-        Some(Sample { bindings, words: words.into() })
+        Some(Sample { bindings, words: words.into(), found: None })
     }
 }
 
@@ -310,19 +334,19 @@ impl<'p> Subject<'p> {
 
     /// Evaluates the rule at a binding, and compares.
     pub fn try_at(&self, sample: &Sample<'_>) -> Result<Steered, Fault> {
-        let word = |w: u32| sample.words.get(w as usize).copied();
-        if !self.holds(sample.bindings)? {
+        let word = |w: u32| sample.word(w);
+        if !self.holds(sample)? {
             let [x, y, z] = self.launched(word);
-            return match x * y * z {
-                0 => Ok(Steered::BySymbols),
-                _ => Err(Fault::Groups { needed: 0, launched: [x, y, z].map(|n| n as u32) }),
+            return match x * y * z == 0 {
+                true => Ok(Steered::BySymbols),
+                false => Err(Fault::Groups { needed: 0, launched: [x, y, z].map(shown) }),
             };
         }
         let words = self.call.args.iter().map(|a| match *a {
-            ArgValue::U32(value) => Some(value),
+            ArgValue::U32(value) => Some(value.into()),
             ArgValue::Frame(w) => word(w),
         });
-        let words: Option<SmallVec<[u32; 128]>> = words.collect();
+        let words: Option<Vec<Number<'_>>> = words.collect();
         let Some(words) = words else {
             return Err(Fault::Frame("an argument is a word that there is not".to_owned()));
         };
@@ -334,7 +358,7 @@ impl<'p> Subject<'p> {
         let views = footprint
             .accesses
             .iter()
-            .map(|(port, accesses)| self.accesses(*port, accesses, footprint.axis, sample));
+            .map(|(port, accesses)| self.accesses(*port, accesses, footprint.axis, sample.at()));
         let views = views.collect::<Result<Vec<_>, Fault>>()?;
         self.together(&footprint, &views)?;
         self.order(&footprint, &views)?;
@@ -342,38 +366,42 @@ impl<'p> Subject<'p> {
     }
 
     /// Whether the branches are taken in which it stands.
-    fn holds(&self, bindings: &Bindings) -> Result<bool, Fault> {
+    fn holds(&self, sample: &Sample<'_>) -> Result<bool, Fault> {
         let wrong = |e: EvalError| Fault::Expression { what: "a choice".to_owned(), why: e.to_string() };
-        self.step.when.holds(bindings).map_err(wrong)
+        sample.at().takes(&self.step.when).map_err(wrong)
     }
 
     /// The groups that are launched.
-    fn launched(&self, word: impl Fn(u32) -> Option<u32>) -> [u128; 3] {
+    fn launched<'i>(&self, word: impl Fn(u32) -> Option<Number<'i>>) -> [Number<'i>; 3] {
         match self.grid {
-            Grid::Static(groups) => *groups,
+            Grid::Static(groups) => groups.map(Number::from),
             Grid::Frame { word: first, .. } => {
-                [0, 1, 2].map(|i| first.0.checked_add(i).and_then(&word).unwrap_or(u32::MAX))
+                let number = |i| first.0.checked_add(i).and_then(&word);
+                [0, 1, 2].map(|i| number(i).map_or(u32::MAX.into(), |n| n.as_word(0)))
             }
         }
-        .map(u128::from)
     }
 
     /// The grid holds the groups that work: no fewer, and no line of groups more.
-    fn grid(&self, footprint: &Footprint, word: impl Fn(u32) -> Option<u32>) -> Result<(), Fault> {
+    fn grid<'i>(
+        &self,
+        footprint: &Footprint<'i>,
+        word: impl Fn(u32) -> Option<Number<'i>>,
+    ) -> Result<(), Fault> {
         let [x, y, z] = self.launched(word);
-        let (launched, needed) = (x * y * z, u128::from(footprint.groups));
+        let (launched, needed) = (x * y * z, footprint.groups);
         let spare = if z > 1 {
             x * y
         } else if y > 1 {
             x
         } else {
-            1
+            1.into()
         };
-        let counts = needed * u128::from(footprint.stride) <= u128::from(u32::MAX - (1 << 26));
-        if launched >= needed && (launched - needed < spare || launched == needed) && counts {
+        let idle = launched - needed;
+        if idle >= 0 && (idle < spare || idle == 0) && needed * footprint.stride <= u32::MAX - (1 << 26) {
             return Ok(());
         }
-        Err(Fault::Groups { needed: footprint.groups, launched: [x, y, z].map(|n| n as u32) })
+        Err(Fault::Groups { needed: needed.fixed_extent(), launched: [x, y, z].map(shown) })
     }
 
     /// The number of what is bound.
@@ -398,19 +426,19 @@ impl<'p> Subject<'p> {
     }
 
     /// The accesses are to what the use's view shows: what the view shows, where there is a use.
-    fn accesses(
+    fn accesses<'i>(
         &self,
         port: Port,
-        accesses: &Accesses,
-        axis: Option<[u64; 3]>,
-        sample: &Sample<'_>,
-    ) -> Result<Option<ViewElements>, Fault> {
+        accesses: &Accesses<'i>,
+        axis: Option<[Number<'i>; 3]>,
+        at: At<'i>,
+    ) -> Result<Option<ViewElements<'i>>, Fault> {
         let Some(used) = self.used(port) else { return Ok(None) };
         let wrong = |why: String| Err(Fault::Footprint { operand: self.name(port), why });
         if let Some(largest) = accesses.largest_index().filter(|i| *i > LARGEST_INDEX) {
             return wrong(format!("it reaches element {largest}, kernels count to {LARGEST_INDEX}"));
         }
-        let view = match ViewElements::of(&used.view, sample.bindings) {
+        let view = match ViewElements::of(&used.view, at) {
             Ok(view) => view,
             Err(why) => return wrong(format!("its view has no value: {why}")),
         };
@@ -421,7 +449,7 @@ impl<'p> Subject<'p> {
             return wrong(why);
         }
         // One that is stretched does not show the axis.
-        let whole = |axis: &[u64; 3]| view.elements() == call::product(axis);
+        let whole = |axis: &[Number<'i>; 3]| view.elements() == call::product(axis);
         match axis.filter(|axis| port == Port::Operand(0) && !view.is_empty() && whole(axis)) {
             Some(axis) if !view.has_axis(axis) => {
                 let [outer, extent, inner] = axis;
@@ -432,7 +460,7 @@ impl<'p> Subject<'p> {
     }
 
     /// What the meaning reads and writes is touched by the kernel, or lies in the frame.
-    fn covers_meaning(&self, footprint: &Footprint) -> Result<(), Fault> {
+    fn covers_meaning(&self, footprint: &Footprint<'_>) -> Result<(), Fault> {
         let touched = |i: u16| {
             let used = &self.step.uses[usize::from(i)];
             let same = |port: &Port| {
@@ -460,6 +488,11 @@ impl<'p> Subject<'p> {
             Port::Slot(_) => false,
         }
     }
+}
+
+/// A number of groups, for people.
+fn shown(n: Number<'_>) -> u32 {
+    u32::try_from(n.fixed_extent()).unwrap_or(u32::MAX)
 }
 
 /// An op reports under its own number, into a block that has a word for it.

@@ -10,17 +10,17 @@ use super::{Footprint, Rule, Wrong};
 pub(super) const RULES: &[(&str, Rule)] = &[("layer_norm", layer), ("rms_norm", rms)];
 
 /// `layer_norm`.
-fn layer(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn layer<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     norm(call)
 }
 
 /// `rms_norm`.
-fn rms(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn rms<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     call.flag("one_plus")?;
     norm(call)
 }
 
-fn norm(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn norm<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let (mut footprint, rows, n) = row_kernel(call)?;
     for (operand, flag) in [(1, "gamma"), (2, "beta")] {
         if call.flag(flag)? {

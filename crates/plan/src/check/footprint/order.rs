@@ -9,10 +9,10 @@
 //! Some kernels know an axis by its name alone ([`Order`]): a plan does not say whether an operand is transposed, or
 //! which of its axes are reduced.
 
-use super::accesses::{Accesses, ViewElements};
+use super::accesses::{Accesses, Axes, ViewElements, elements};
 use super::{Footprint, Port, Subject};
 use crate::check::error::Fault;
-use smallvec::SmallVec;
+use crate::check::numbers::Number;
 
 /// What a view says of the order of the axes of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,11 +31,15 @@ pub(super) enum Order {
 }
 
 /// Extent and stride, in elements.
-type Axes = SmallVec<[(u64, i64); 6]>;
+type Axis<'i> = (Number<'i>, Number<'i>);
 
 impl Subject<'_> {
     /// Every operand is taken in the order of its view.
-    pub(super) fn order(&self, footprint: &Footprint, views: &[Option<ViewElements>]) -> Result<(), Fault> {
+    pub(super) fn order<'i>(
+        &self,
+        footprint: &Footprint<'i>,
+        views: &[Option<ViewElements<'i>>],
+    ) -> Result<(), Fault> {
         let Some((port, [accessed, shown])) = disordered(footprint, views, Heads::First) else {
             return Ok(());
         };
@@ -58,11 +62,11 @@ enum Heads {
 }
 
 /// An operand that is taken in another order than its view's: axes that the kernel takes, and those of the view.
-fn disordered(
-    footprint: &Footprint,
-    views: &[Option<ViewElements>],
+fn disordered<'i>(
+    footprint: &Footprint<'i>,
+    views: &[Option<ViewElements<'i>>],
     heads: Heads,
-) -> Option<(Port, [Axes; 2])> {
+) -> Option<(Port, [Axes<'i>; 2])> {
     footprint.accesses.iter().zip(views).find_map(|((port, accesses), view)| {
         let view = view.as_ref()?;
         let mut axes = Axes::from_slice(accesses.axes());
@@ -85,7 +89,11 @@ fn disordered(
 }
 
 /// Axes of accesses and those of a view, merged, where they differ.
-fn differ(accesses: &Accesses, mut accessed: Axes, view: &ViewElements) -> Option<[Axes; 2]> {
+fn differ<'i>(
+    accesses: &Accesses<'i>,
+    mut accessed: Axes<'i>,
+    view: &ViewElements<'i>,
+) -> Option<[Axes<'i>; 2]> {
     if accesses.unit() != view.unit() || view.is_empty() || accessed.iter().any(|a| a.0 == 0) {
         return None;
     }
@@ -99,24 +107,28 @@ fn differ(accesses: &Accesses, mut accessed: Axes, view: &ViewElements) -> Optio
 }
 
 /// As [`differ`], in every order in which each half of the axes keeps its own.
-fn differ_interleaved(accesses: &Accesses, axes: &Axes, view: &ViewElements) -> Option<[Axes; 2]> {
+fn differ_interleaved<'i>(
+    accesses: &Accesses<'i>,
+    axes: &Axes<'i>,
+    view: &ViewElements<'i>,
+) -> Option<[Axes<'i>; 2]> {
     let (first, second) = axes.split_at(axes.len() / 2);
-    let real = |half: &[(u64, i64)]| half.iter().copied().filter(|a| a.0 != 1).collect::<Axes>();
-    let fits = |order: &Axes| differ(accesses, order.clone(), view).is_none();
+    let real = |half: &[Axis<'i>]| half.iter().copied().filter(|a| a.0 != 1).collect::<Axes<'i>>();
+    let fits = |order: &Axes<'i>| differ(accesses, order.clone(), view).is_none();
     let found = some_interleaved(&mut Axes::new(), [&real(first), &real(second)], &fits);
     if found { None } else { differ(accesses, axes.clone(), view) }
 }
 
 /// Whether something holds for what was taken, followed by some order of the rest of two lists that keeps both.
-fn some_interleaved(
-    taken: &mut Axes,
-    [first, second]: [&[(u64, i64)]; 2],
-    holds: &dyn Fn(&Axes) -> bool,
+fn some_interleaved<'i>(
+    taken: &mut Axes<'i>,
+    [first, second]: [&[Axis<'i>]; 2],
+    holds: &dyn Fn(&Axes<'i>) -> bool,
 ) -> bool {
     if first.is_empty() && second.is_empty() {
         return holds(taken);
     }
-    let mut after = |next: Option<&(u64, i64)>, rest: [&[(u64, i64)]; 2]| {
+    let mut after = |next: Option<&Axis<'i>>, rest: [&[Axis<'i>]; 2]| {
         let Some(&next) = next else { return false };
         taken.push(next);
         let found = some_interleaved(taken, rest, holds);
@@ -127,17 +139,13 @@ fn some_interleaved(
         || after(second.first(), [first, second.get(1..).unwrap_or_default()])
 }
 
-fn elements(axes: &Axes) -> u64 {
-    axes.iter().fold(1, |all, a| all.saturating_mul(a.0))
-}
-
 /// The axes of more than one element, merged where the outer one goes on where the inner one ends.
-fn merged(axes: &Axes) -> Axes {
+fn merged<'i>(axes: &Axes<'i>) -> Axes<'i> {
     let mut merged = Axes::new();
     for &(extent, stride) in axes.iter().filter(|a| a.0 != 1) {
         match merged.last_mut() {
-            Some((outer, by)) if i128::from(*by) == i128::from(extent) * i128::from(stride) => {
-                (*outer, *by) = (outer.saturating_mul(extent), stride);
+            Some((outer, by)) if *by == extent * stride => {
+                (*outer, *by) = (*outer * extent, stride);
             }
             _ => merged.push((extent, stride)),
         }
@@ -151,15 +159,19 @@ mod tests {
     use crate::view::{Storage, View};
     use pumice_types::{Bindings, DType, DimExpr};
 
-    fn view(axes: &[(i64, i64)]) -> ViewElements {
+    fn view(axes: &[(i64, i64)]) -> ViewElements<'static> {
         let dims = |of: fn(&(i64, i64)) -> i64| axes.iter().map(|a| DimExpr::constant(of(a))).collect();
         let (shape, strides, offset) = (dims(|a| a.0), dims(|a| a.1), DimExpr::constant(0));
         let view = View { dtype: DType::F32, storage: Storage::Arena, shape, strides, offset };
-        ViewElements::of(&view, &Bindings::new()).expect("constants")
+        ViewElements::of(&view, &*Box::leak(Box::<Bindings>::default())).expect("constants")
+    }
+
+    fn axes(of: &[(u64, i64)]) -> Axes<'static> {
+        of.iter().map(|&(extent, stride)| (extent.into(), stride.into())).collect()
     }
 
     fn same(accessed: &[(u64, i64)], shown: &[(i64, i64)]) -> bool {
-        differ(&Accesses::words(), Axes::from_slice(accessed), &view(shown)).is_none()
+        differ(&Accesses::words(), axes(accessed), &view(shown)).is_none()
     }
 
     #[test]
@@ -177,7 +189,7 @@ mod tests {
     }
 
     fn reduced(kept: &[(u64, i64)], reduced: &[(u64, i64)], shown: &[(i64, i64)]) -> bool {
-        let axes = Axes::from_iter(kept.iter().chain(reduced).copied());
+        let axes = axes(&[kept, reduced].concat());
         differ_interleaved(&Accesses::words(), &axes, &view(shown)).is_none()
     }
 

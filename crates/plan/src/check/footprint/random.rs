@@ -9,8 +9,8 @@ use crate::kernels::random::BLOCK;
 pub(super) const RULES: &[(&str, Rule)] = &[("random_numbers", numbers)];
 
 /// `random_numbers`.
-fn numbers(call: &Call<'_>) -> Result<Footprint, Wrong> {
-    let [rows, n] = call.counts(["rows", "n"])?;
+fn numbers<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
+    let [rows, n] = call.fixed_counts(["rows", "n"])?;
     if call.flag("vec")? {
         by_four("`vec`", &[n as i64])?;
     }

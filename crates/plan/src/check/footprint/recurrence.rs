@@ -9,16 +9,16 @@ use crate::kernels::recurrence::{MOST_HIDDEN, RecurrentLayer, decay};
 pub(super) const RULES: &[(&str, Rule)] = &[("linear_recurrence", linear), ("recurrent_layer", layer)];
 
 /// All elements of a dense operand that has these axes.
-fn dense(extents: &[u64]) -> Accesses {
+fn dense<'i>(extents: &[u64]) -> Accesses<'i> {
     let all = extents.iter().fold(1u64, |n, &extent| n.saturating_mul(extent));
     Accesses::dense(4, all).within(1, extents, 1)
 }
 
 /// `linear_recurrence`.
-fn linear(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn linear<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let [batches, steps, heads, keys, values] =
-        call.counts(["batches", "steps", "heads", "keys", "values"])?;
-    let [hq, hk, hv] = call.counts(["hq", "hk", "hv"])?;
+        call.fixed_counts(["batches", "steps", "heads", "keys", "values"])?;
+    let [hq, hk, hv] = call.fixed_counts(["hq", "hk", "hv"])?;
     laws(call, [heads, hq, hk, hv], [keys, values])?;
     let columns = 256 / call.power_of_two("lanes", 256)?;
     let groups = iteration(&[batches, heads, values])?.div_ceil(columns);
@@ -39,7 +39,11 @@ fn laws(call: &Call<'_>, [heads, hq, hk, hv]: [u64; 4], [keys, values]: [u64; 2]
 }
 
 /// Adds decays, rates and betas.
-fn steering(call: &Call<'_>, footprint: Footprint, [b, t, hv, keys]: [u64; 4]) -> Result<Footprint, Wrong> {
+fn steering<'i>(
+    call: &Call<'i>,
+    footprint: Footprint<'i>,
+    [b, t, hv, keys]: [u64; 4],
+) -> Result<Footprint<'i>, Wrong> {
     let (decays, beta) = (call.choice("decays", 4)? as u32, call.choice("betas", 3)?);
     call.own_or_again(decays != decay::NONE, 3, 0)?;
     call.own_or_again(decays == decay::RATES, 4, 0)?;
@@ -57,11 +61,11 @@ fn steering(call: &Call<'_>, footprint: Footprint, [b, t, hv, keys]: [u64; 4]) -
 }
 
 /// Adds the state before the first step, and that after the last one.
-fn states(
-    call: &Call<'_>,
-    footprint: Footprint,
+fn states<'i>(
+    call: &Call<'i>,
+    footprint: Footprint<'i>,
     [b, hv, keys, values]: [u64; 4],
-) -> Result<Footprint, Wrong> {
+) -> Result<Footprint<'i>, Wrong> {
     let given = call.flag("given")?;
     call.own_or_again(given, 6, 0)?;
     let state = || match call.flag("by_value") {
@@ -74,8 +78,8 @@ fn states(
 }
 
 /// `recurrent_layer`.
-fn layer(call: &Call<'_>) -> Result<Footprint, Wrong> {
-    let [steps, batches, hidden, from] = call.counts(["steps", "batches", "hidden", "from"])?;
+fn layer<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
+    let [steps, batches, hidden, from] = call.fixed_counts(["steps", "batches", "hidden", "from"])?;
     let holds = hidden > 0 && hidden <= MOST_HIDDEN && RecurrentLayer::holds(&call.call.variant, hidden);
     law(holds, || format!("{hidden} hidden units"))?;
     let width = [1, 3, 4][call.choice("cell", 3)? as usize] * hidden;
@@ -92,7 +96,11 @@ fn layer(call: &Call<'_>) -> Result<Footprint, Wrong> {
 }
 
 /// Adds what a cell may lack.
-fn optional(call: &Call<'_>, footprint: Footprint, [batches, hidden]: [u64; 2]) -> Result<Footprint, Wrong> {
+fn optional<'i>(
+    call: &Call<'i>,
+    footprint: Footprint<'i>,
+    [batches, hidden]: [u64; 2],
+) -> Result<Footprint<'i>, Wrong> {
     let given = call.choice("given", 4)?;
     let optional = [
         (2, call.flag("biased")?, dense(&[hidden])),

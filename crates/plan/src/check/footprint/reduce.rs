@@ -5,6 +5,7 @@ use super::call::{Call, by_four, iteration, law, product};
 use super::order::Order;
 use super::slots::{self, Coords};
 use super::{Footprint, Rule, Wrong};
+use crate::check::numbers::Number;
 use crate::kernels::reduce::op;
 use crate::step::Use;
 use pumice_types::DType;
@@ -19,23 +20,23 @@ pub(super) const RULES: &[(&str, Rule)] = &[
 ];
 
 /// Sum, mean, maximum, minimum, product; a mean is of as many elements as are added.
-fn operation(call: &Call<'_>, n: u64) -> Result<(), Wrong> {
+fn operation<'i>(call: &Call<'i>, n: Number<'i>) -> Result<(), Wrong> {
     let [count] = call.counts(["count"])?;
     let mean = call.choice("op", 5)? == u64::from(op::MEAN);
     law(!mean || count == n, || format!("a sum of {n} elements is divided by {count}"))
 }
 
 /// `reduce_rows`.
-fn rows(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn rows<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let [rows, n] = call.counts(["rows", "n"])?;
     let [x_row] = call.strides(["x_row"])?;
     operation(call, n)?;
     let lanes = call.power_of_two("lanes", 256)?;
     if call.flag("vec")? {
-        by_four("`vec`", &[n as i64, x_row])?;
+        by_four("`vec`", &[n, x_row])?;
         slots::aligned(call, &["slot_offset", "slot_row"])?;
     }
-    let groups = iteration(&[rows, lanes])?.div_ceil(256);
+    let groups = iteration(&[rows, lanes.into()])?.div_ceil(256);
     let footprint = Footprint::new(groups, 256)
         .operand(0, Accesses::words().axis(rows, x_row).axis(n, 1))
         .operand(1, Accesses::dense(4, rows));
@@ -46,13 +47,13 @@ fn rows(call: &Call<'_>) -> Result<Footprint, Wrong> {
 }
 
 /// `reduce_columns`.
-fn columns(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn columns<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let [outer, red, inner] = call.counts(["outer", "red", "inner"])?;
     let [x_outer, x_red] = call.strides(["x_outer", "x_red"])?;
     operation(call, red)?;
     let columns = call.power_of_two("columns", 64)?;
     if call.flag("vec")? {
-        by_four("`vec`", &[inner as i64, x_outer, x_red])?;
+        by_four("`vec`", &[inner, x_outer, x_red])?;
         slots::aligned(call, &["slot_offset", "slot_outer", "slot_row"])?;
     }
     let footprint = Footprint::new(iteration(&[outer, inner.div_ceil(4 * columns)])?, 1)
@@ -65,14 +66,14 @@ fn columns(call: &Call<'_>) -> Result<Footprint, Wrong> {
 }
 
 /// Kept and reduced axes of the kernels that take any.
-fn accessed(call: &Call<'_>, unit: u64) -> Result<(u64, Accesses, u64), Wrong> {
+fn accessed<'i>(call: &Call<'i>, unit: u64) -> Result<(Number<'i>, Accesses<'i>, Number<'i>), Wrong> {
     let [outputs, n] = call.counts(["outputs", "n"])?;
     let [offset] = call.strides(["x_offset"])?;
     operation(call, n)?;
     let lanes = call.power_of_two("lanes", 256)?;
     let mut accesses = Accesses::new(unit, offset).ordered(Order::TwoHalves);
     for (extents, strides, all) in [("kept", "kept_stride", outputs), ("red", "red_stride", n)] {
-        let mut counts = [0; 4];
+        let mut counts = [Number::from(0); 4];
         for (d, count) in counts.iter_mut().enumerate() {
             *count = call.count_at(extents, d)?;
             accesses = accesses.axis(*count, call.stride_at(strides, d)?);
@@ -82,11 +83,11 @@ fn accessed(call: &Call<'_>, unit: u64) -> Result<(u64, Accesses, u64), Wrong> {
             format!("the axes `{extents}` are {counts:?}, of {all} elements")
         })?;
     }
-    Ok((outputs, accesses, iteration(&[outputs, lanes])?.div_ceil(256)))
+    Ok((outputs, accesses, iteration(&[outputs, lanes.into()])?.div_ceil(256)))
 }
 
 /// `reduce_strided`.
-fn strided(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn strided<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let (outputs, accesses, groups) = accessed(call, 4)?;
     let footprint = Footprint::new(groups, 256).operand(0, accesses).operand(1, Accesses::dense(4, outputs));
     let strided = [(outputs, "slot_row")];
@@ -96,7 +97,7 @@ fn strided(call: &Call<'_>) -> Result<Footprint, Wrong> {
 }
 
 /// `reduce_int`: kind and width are those of the operand.
-fn int(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn int<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let (kind, bits) = match operand(call, 0)?.view.dtype {
         DType::I8 => (0, 8),
         DType::I16 => (0, 16),
@@ -119,7 +120,7 @@ fn int(call: &Call<'_>) -> Result<Footprint, Wrong> {
 }
 
 /// `arg_reduce`.
-fn arg(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn arg<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let [outputs, n, inner] = call.counts(["outputs", "n", "inner"])?;
     let threads = call.define("THREADS").unwrap_or(256);
     let lanes = call.power_of_two("lanes", threads)?;
@@ -130,15 +131,15 @@ fn arg(call: &Call<'_>) -> Result<Footprint, Wrong> {
     })?;
     if call.flag("vec")? {
         law(inner == 1 && kind < 3, || "`vec` reads rows of words alone".to_owned())?;
-        by_four("`vec`", &[n as i64])?;
+        by_four("`vec`", &[n])?;
     }
     call.flag("min")?;
     call.flag("last")?;
     let wide = if call.flag("wide")? { 8 } else { 4 };
     let unit = if kind >= 3 { 8 } else { 4 };
     let all = iteration(&[outputs, n])?;
-    let groups = iteration(&[outputs, lanes])?.div_ceil(threads);
-    let axis = Some([outputs.checked_div(inner).unwrap_or(0), n, inner]);
+    let groups = iteration(&[outputs, lanes.into()])?.div_ceil(threads);
+    let axis = Some([outputs.checked_div(inner).unwrap_or(0.into()), n, inner]);
     let footprint = Footprint { axis, ..Footprint::new(groups, threads) };
     Ok(footprint.operand(0, Accesses::dense(unit, all)).operand(1, Accesses::dense(wide, outputs)))
 }

@@ -25,9 +25,9 @@ pub(super) struct TwoAxes {
 impl TwoAxes {
     /// Of a call whose operand 0 is x.
     pub fn of(call: &Call<'_>) -> Result<TwoAxes, Wrong> {
-        let [outer, mid, inner] = call.counts(["outer", "mid", "inner"])?;
-        let first = [call.count_at("axis", 0)?, call.count_at("made", 0)?];
-        let last = [call.count_at("axis", 1)?, call.count_at("made", 1)?];
+        let [outer, mid, inner] = call.fixed_counts(["outer", "mid", "inner"])?;
+        let first = [call.fixed_count_at("axis", 0)?, call.fixed_count_at("made", 0)?];
+        let last = [call.fixed_count_at("axis", 1)?, call.fixed_count_at("made", 1)?];
         // Elements of 64 bits are two words of the kernel each.
         let words = if call.is_wide(0) { 2 } else { 1 };
         law(inner % words == 0, || format!("{inner} words in rows of 64-bit elements"))?;
@@ -39,26 +39,26 @@ impl TwoAxes {
         self.first
     }
 
-    fn accesses(&self, i: usize) -> Result<Accesses, Wrong> {
+    fn accesses<'i>(&self, i: usize) -> Result<Accesses<'i>, Wrong> {
         let lines = iteration(&[self.outer, self.first[i], self.mid])?;
         let all = iteration(&[lines, self.last[i], self.inner])?;
         Ok(Accesses::dense(4, all).within(lines, &[self.last[i]], self.after))
     }
 
     /// Of threads that make a column of so many lines each; y is this operand.
-    pub fn footprint(&self, y: usize, lines: u64) -> Result<Footprint, Wrong> {
+    pub fn footprint<'i>(&self, y: usize, lines: u64) -> Result<Footprint<'i>, Wrong> {
         let rows = iteration(&[self.outer, self.first[1], self.mid])?.div_ceil(lines);
         let groups = iteration(&[rows, self.last[1], self.inner])?.div_ceil(256);
         let rest = iteration(&[self.mid, self.last[0], self.after])?;
         let axis = (self.first != [1, 1]).then_some([self.outer, self.first[0], rest]);
         let footprint =
             Footprint::new(groups, 256).operand(0, self.accesses(0)?).operand(y, self.accesses(1)?);
-        Ok(Footprint { axis, ..footprint })
+        Ok(Footprint { axis: axis.map(|axis| axis.map(Into::into)), ..footprint })
     }
 }
 
 /// With the tables at operand 1 and, of two axes, 2, of so many indices for each place.
-fn tables(call: &Call<'_>, taps: u64, y: usize) -> Result<(TwoAxes, bool, Footprint), Wrong> {
+fn tables<'i>(call: &Call<'i>, taps: u64, y: usize) -> Result<(TwoAxes, bool, Footprint<'i>), Wrong> {
     let of = TwoAxes::of(call)?;
     let axes = call.spec("axes")?;
     law((1..=2).contains(&axes), || format!("{axes} axes"))?;
@@ -72,17 +72,17 @@ fn tables(call: &Call<'_>, taps: u64, y: usize) -> Result<(TwoAxes, bool, Footpr
     Ok((of, two, footprint))
 }
 
-fn table(places: u64, taps: u64) -> Result<Accesses, Wrong> {
+fn table<'i>(places: u64, taps: u64) -> Result<Accesses<'i>, Wrong> {
     Ok(Accesses::dense(4, iteration(&[places, taps])?))
 }
 
 /// `resample_words`.
-fn words(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn words<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     Ok(tables(call, 1, 3)?.2)
 }
 
 /// `resample_floats`.
-fn floats(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn floats<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let taps = call.spec("taps")?;
     law((1..=4).contains(&taps), || format!("{taps} taps"))?;
     let (of, two, footprint) = tables(call, taps, 5)?;

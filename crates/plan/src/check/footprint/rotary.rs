@@ -10,8 +10,8 @@ use crate::kernels::rotary::{position, source};
 pub(super) const RULES: &[(&str, Rule)] = &[("rotary", rotary)];
 
 /// `rotary`.
-fn rotary(call: &Call<'_>) -> Result<Footprint, Wrong> {
-    let [batch, seq, heads, table] = call.counts(["batch", "seq", "heads", "table"])?;
+fn rotary<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
+    let [batch, seq, heads, table] = call.fixed_counts(["batch", "seq", "heads", "table"])?;
     let (dim, rotated) = (call.spec("dim")?, call.spec("n_rot")?);
     law(rotated % 2 == 0 && rotated <= dim && dim > 0, || {
         format!("{rotated} of {dim} elements are rotated")
@@ -19,10 +19,10 @@ fn rotary(call: &Call<'_>) -> Result<Footprint, Wrong> {
     call.flag("interleaved")?;
     let half = rotated / 2;
     let groups = iteration(&[batch, seq, heads, dim - half])?.div_ceil(256);
-    let [offset] = call.strides(["x_offset"])?;
-    let x = call.strides(["x_batch", "x_seq", "x_head"])?;
-    let y = call.strides(["y_batch", "y_seq", "y_head"])?;
-    let rows = |accesses: Accesses, [b, s, h]: [i64; 3]| {
+    let [offset] = call.fixed_strides(["x_offset"])?;
+    let x = call.fixed_strides(["x_batch", "x_seq", "x_head"])?;
+    let y = call.fixed_strides(["y_batch", "y_seq", "y_head"])?;
+    let rows = |accesses: Accesses<'i>, [b, s, h]: [i64; 3]| {
         accesses.axis(batch, b).axis(seq, s).axis(heads, h).axis(dim, 1).ordered(Order::HeadsAndRows)
     };
     let footprint = Footprint::new(groups, 256)
@@ -42,7 +42,7 @@ struct Table {
 }
 
 /// Adds frequencies, or sines and cosines.
-fn angles(call: &Call<'_>, footprint: Footprint, table: Table) -> Result<Footprint, Wrong> {
+fn angles<'i>(call: &Call<'i>, footprint: Footprint<'i>, table: Table) -> Result<Footprint<'i>, Wrong> {
     let Table { batch, seq, rows, half } = table;
     let pairs = half as i64;
     let from = call.choice("source", 4)? as u32;
@@ -68,8 +68,13 @@ fn angles(call: &Call<'_>, footprint: Footprint, table: Table) -> Result<Footpri
 }
 
 /// Adds positions, where they are an operand.
-fn positions(call: &Call<'_>, footprint: Footprint, batch: u64, seq: u64) -> Result<Footprint, Wrong> {
-    let [pos_batch] = call.strides(["pos_batch"])?;
+fn positions<'i>(
+    call: &Call<'i>,
+    footprint: Footprint<'i>,
+    batch: u64,
+    seq: u64,
+) -> Result<Footprint<'i>, Wrong> {
+    let [pos_batch] = call.fixed_strides(["pos_batch"])?;
     let places = call.choice("position", 2)? as u32;
     let per_row = call.flag("per_row")?;
     if places == position::BASE {

@@ -4,6 +4,7 @@ use super::accesses::Accesses;
 use super::call::{Call, iteration, law};
 use super::tuple::Tuple;
 use super::{Footprint, Rule, Wrong};
+use crate::check::numbers::Number;
 use crate::kernels::scatter::CHUNK;
 use pumice_types::MAX_RANK;
 
@@ -20,35 +21,35 @@ pub(super) const RULES: &[(&str, Rule)] = &[
 ];
 
 /// What a call touches besides its result.
-struct Updates {
+struct Updates<'i> {
     /// The elements that there are.
-    data: Accesses,
+    data: Accesses<'i>,
     /// Index tensor.
-    indices: Accesses,
+    indices: Accesses<'i>,
     /// How many elements and indices there are.
-    counts: [u64; 2],
-    updates: Accesses,
+    counts: [Number<'i>; 2],
+    updates: Accesses<'i>,
 }
 
-impl Updates {
+impl<'i> Updates<'i> {
     /// Of elements of this width.
-    fn of(call: &Call<'_>, unit: u64) -> Result<Updates, Wrong> {
+    fn of(call: &Call<'i>, unit: u64) -> Result<Updates<'i>, Wrong> {
         if call.flag("elements")? { Updates::of_elements(call, unit) } else { Updates::of_rows(call, unit) }
     }
 
-    fn of_rows(call: &Call<'_>, unit: u64) -> Result<Updates, Wrong> {
+    fn of_rows(call: &Call<'i>, unit: u64) -> Result<Updates<'i>, Wrong> {
         let [count, inner] = call.counts(["count", "inner"])?;
         are_tuples(call, "along")?;
         let tuple = Tuple::of(call, 1)?;
         Ok(Updates {
             data: tuple.table(unit, 1, inner)?,
             indices: tuple.indices(count)?,
-            counts: [iteration(&[tuple.places, inner])?, iteration(&[count, tuple.parts])?],
+            counts: [iteration(&[tuple.places, inner])?, iteration(&[count, tuple.parts.into()])?],
             updates: Accesses::dense(unit, iteration(&[count, inner])?),
         })
     }
 
-    fn of_elements(call: &Call<'_>, unit: u64) -> Result<Updates, Wrong> {
+    fn of_elements(call: &Call<'i>, unit: u64) -> Result<Updates<'i>, Wrong> {
         let [count, inner] = call.counts(["count", "inner"])?;
         law(inner == 1, || format!("elements in rows of {inner}"))?;
         let line = Line::of(call, 1, "along", Some("dims"))?;
@@ -74,24 +75,29 @@ fn are_tuples(call: &Call<'_>, along: &'static str) -> Result<(), Wrong> {
 
 /// Lines along one axis, in which every index is one of its own.
 #[derive(Debug)]
-struct Line {
+struct Line<'i> {
     /// Of data, and of the indices; leading axes that are not there are 1.
-    dims: [u64; MAX_RANK],
-    taken: [u64; MAX_RANK],
+    dims: [Number<'i>; MAX_RANK],
+    taken: [Number<'i>; MAX_RANK],
     unused: usize,
     /// Indices of a line.
-    count: u64,
+    count: Number<'i>,
     /// Bytes of an index.
     unit: u64,
 }
 
-impl Line {
+impl<'i> Line<'i> {
     /// Of indices that are that operand, into data of these extents, if they are known.
-    fn of(call: &Call<'_>, indices: usize, along: &'static str, dims: Option<&str>) -> Result<Line, Wrong> {
-        let [parts, along] = call.counts(["parts", along])?;
+    fn of(
+        call: &Call<'i>,
+        indices: usize,
+        along: &'static str,
+        dims: Option<&str>,
+    ) -> Result<Line<'i>, Wrong> {
+        let [parts, along] = call.fixed_counts(["parts", along])?;
         law(parts == 1, || format!("an element has {parts} indices"))?;
         let unit = index_unit(call, indices)?;
-        let mut taken = [0; MAX_RANK];
+        let mut taken = [Number::from(0); MAX_RANK];
         for (i, extent) in taken.iter_mut().enumerate() {
             *extent = call.count_at("taken", i)?;
         }
@@ -109,13 +115,13 @@ impl Line {
         Ok(line)
     }
 
-    fn accesses(&self, unit: u64, extents: &[u64; MAX_RANK]) -> Result<Accesses, Wrong> {
+    fn accesses(&self, unit: u64, extents: &[Number<'i>; MAX_RANK]) -> Result<Accesses<'i>, Wrong> {
         Ok(Accesses::dense(unit, iteration(extents)?).within(1, &extents[self.unused..], 1))
     }
 }
 
 /// Of elements of this width.
-fn scatter(call: &Call<'_>, unit: u64) -> Result<Footprint, Wrong> {
+fn scatter<'i>(call: &Call<'i>, unit: u64) -> Result<Footprint<'i>, Wrong> {
     let [n, indices] = call.counts(["n", "indices"])?;
     let of = Updates::of(call, unit)?;
     law([n, indices] == of.counts, || {
@@ -129,21 +135,21 @@ fn scatter(call: &Call<'_>, unit: u64) -> Result<Footprint, Wrong> {
 }
 
 /// `scatter_floats`.
-fn floats(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn floats<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     scatter(call, 4)
 }
 
 /// `scatter_words`.
-fn words(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn words<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     scatter(call, of_words(call, 0)?)
 }
 
-fn is_all(n: u64, elements: u64) -> Result<(), Wrong> {
+fn is_all<'i>(n: Number<'i>, elements: Number<'i>) -> Result<(), Wrong> {
     law(n == elements, || format!("{n} elements, there are {elements}"))
 }
 
 /// `scatter_listed_floats`.
-fn listed(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn listed<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let [n, count, inner] = call.counts(["n", "count", "inner"])?;
     let (rows, columns) = (call.power_of_two("rows", 256)?, call.power_of_two("columns", 256)?);
     law(rows * columns <= 256, || format!("{rows} places of {columns} columns in a group"))?;
@@ -166,8 +172,8 @@ fn of_words(call: &Call<'_>, operand: usize) -> Result<u64, Wrong> {
 }
 
 /// `scatter_places`. Extents of what is indexed are values.
-fn places(call: &Call<'_>) -> Result<Footprint, Wrong> {
-    let [count, parts] = call.counts(["count", "parts"])?;
+fn places<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
+    let ([count], [parts]) = (call.counts(["count"])?, call.fixed_counts(["parts"])?);
     law((1..=MAX_RANK as u64).contains(&parts), || format!("tuples of {parts} indices"))?;
     let indices = if call.flag("elements")? {
         let line = Line::of(call, 0, "index_axis", None)?;
@@ -175,7 +181,7 @@ fn places(call: &Call<'_>) -> Result<Footprint, Wrong> {
         line.accesses(line.unit, &line.taken)?
     } else {
         are_tuples(call, "index_axis")?;
-        Accesses::dense(index_unit(call, 0)?, iteration(&[count, parts])?)
+        Accesses::dense(index_unit(call, 0)?, iteration(&[count, parts.into()])?)
     };
     Ok(Footprint::new(count.div_ceil(256), 256).operand(0, indices).operand(1, Accesses::dense(4, count)))
 }
@@ -188,7 +194,7 @@ fn index_unit(call: &Call<'_>, indices: usize) -> Result<u64, Wrong> {
 }
 
 /// Of rows of this width whose reductions have `unit` bytes, too.
-fn partial(call: &Call<'_>, unit: u64) -> Result<Footprint, Wrong> {
+fn partial<'i>(call: &Call<'i>, unit: u64) -> Result<Footprint<'i>, Wrong> {
     let [n, count, inner, span] = call.counts(["n", "count", "inner", "span"])?;
     law(span > 0 && count == n.div_ceil(span), || format!("{count} rows of {span} of {n} places"))?;
     let elements = iteration(&[count.div_ceil(CHUNK), inner])?;
@@ -202,20 +208,20 @@ fn partial(call: &Call<'_>, unit: u64) -> Result<Footprint, Wrong> {
 }
 
 /// `scatter_partial_floats`.
-fn partial_floats(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn partial_floats<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     partial(call, 4)
 }
 
 /// `scatter_partial_words`.
-fn partial_words(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn partial_words<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     partial(call, of_words(call, 1)?)
 }
 
 /// Of elements of this width.
-fn sorted(call: &Call<'_>, unit: u64) -> Result<Footprint, Wrong> {
+fn sorted<'i>(call: &Call<'i>, unit: u64) -> Result<Footprint<'i>, Wrong> {
     let [n, count, inner] = call.counts(["n", "count", "inner"])?;
     law(n == 0 || inner > 0 && n % inner == 0, || format!("{n} elements in rows of {inner}"))?;
-    let dense = |rows: u64| iteration(&[rows, inner]).map(|all| Accesses::dense(unit, all));
+    let dense = |rows: Number<'i>| iteration(&[rows, inner]).map(|all| Accesses::dense(unit, all));
     let footprint = Footprint::new(n.div_ceil(256), 256)
         .operand(0, Accesses::dense(unit, n))
         .operand(1, Accesses::dense(4, count))
@@ -226,11 +232,11 @@ fn sorted(call: &Call<'_>, unit: u64) -> Result<Footprint, Wrong> {
 }
 
 /// Adds the partial reductions, where they are operands.
-fn partials_of(
-    call: &Call<'_>,
-    mut footprint: Footprint,
-    dense: impl Fn(u64) -> Result<Accesses, Wrong>,
-) -> Result<Footprint, Wrong> {
+fn partials_of<'i>(
+    call: &Call<'i>,
+    mut footprint: Footprint<'i>,
+    dense: impl Fn(Number<'i>) -> Result<Accesses<'i>, Wrong>,
+) -> Result<Footprint<'i>, Wrong> {
     let (partials, [mut rows]) = (call.choice("partials", 3)?, call.counts(["count"])?);
     for level in 0..2 {
         let operand = 4 + level as usize;
@@ -244,11 +250,11 @@ fn partials_of(
 }
 
 /// `scatter_sorted_floats`.
-fn sorted_floats(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn sorted_floats<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     sorted(call, 4)
 }
 
 /// `scatter_sorted_words`.
-fn sorted_words(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn sorted_words<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     sorted(call, of_words(call, 0)?)
 }

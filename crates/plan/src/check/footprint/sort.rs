@@ -4,6 +4,7 @@ use super::accesses::Accesses;
 use super::call::{Call, iteration, law};
 use super::reduce::{key_kind, key_kind_of};
 use super::{Footprint, Rule, Wrong};
+use crate::check::numbers::Number;
 use crate::kernels::sort::TILE;
 
 /// The rules of this family.
@@ -11,22 +12,22 @@ pub(super) const RULES: &[(&str, Rule)] =
     &[("sort_runs", runs), ("sort_select", select), ("sort_merge", merge), ("search_sorted", search)];
 
 /// Extents of what is put in order.
-struct Extents {
-    rows: u64,
-    n: u64,
+struct Extents<'i> {
+    rows: Number<'i>,
+    n: Number<'i>,
     /// Places of a row.
-    m: u64,
-    inner: u64,
-    runs: u64,
+    m: Number<'i>,
+    inner: Number<'i>,
+    runs: Number<'i>,
     /// Places that stay of a run.
-    keep: u64,
+    keep: Number<'i>,
     /// Places of a row of the result.
-    len: u64,
+    len: Number<'i>,
 }
 
-impl Extents {
+impl<'i> Extents<'i> {
     /// Of runs of `run` places.
-    fn of(call: &Call<'_>, run: u64) -> Result<Extents, Wrong> {
+    fn of(call: &Call<'i>, run: Number<'i>) -> Result<Extents<'i>, Wrong> {
         let [rows, n, m, inner, runs, keep, len] =
             call.counts(["rows", "n", "m", "inner", "runs", "keep", "len"])?;
         law(rows == 0 || inner > 0 && rows % inner == 0, || format!("{rows} rows, {inner} side by side"))?;
@@ -41,11 +42,11 @@ impl Extents {
     }
 
     /// What both kernels touch, beside the places; `groups` work.
-    fn footprint(&self, call: &Call<'_>, groups: u64, stride: u64) -> Result<Footprint, Wrong> {
+    fn footprint(&self, call: &Call<'i>, groups: Number<'i>, stride: u64) -> Result<Footprint<'i>, Wrong> {
         let unit = if key_kind(call)? >= 3 { 8 } else { 4 };
         call.flag("down")?;
         let wide = if call.flag("wide")? { 8 } else { 4 };
-        let outer = self.rows.checked_div(self.inner).unwrap_or(0);
+        let outer = self.rows.checked_div(self.inner).unwrap_or(0.into());
         let axis = Some([outer, self.n, self.inner]);
         let footprint = Footprint { axis, ..Footprint::new(groups, stride) };
         Ok(footprint
@@ -53,21 +54,21 @@ impl Extents {
             .operand(2, Accesses::dense(wide, iteration(&[self.rows, self.len])?)))
     }
 
-    fn places(&self) -> Result<Accesses, Wrong> {
+    fn places(&self) -> Result<Accesses<'i>, Wrong> {
         Ok(Accesses::dense(4, iteration(&[self.rows, self.m])?))
     }
 }
 
 /// `sort_runs`.
-fn runs(call: &Call<'_>) -> Result<Footprint, Wrong> {
-    let size = 1 << call.choice("levels", u64::from(TILE.ilog2()) + 1)?;
-    let e = Extents::of(call, size)?;
-    let groups = iteration(&[e.rows, e.runs, size])?.div_ceil(TILE);
+fn runs<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
+    let size = 1u64 << call.choice("levels", u64::from(TILE.ilog2()) + 1)?;
+    let e = Extents::of(call, size.into())?;
+    let groups = iteration(&[e.rows, e.runs, size.into()])?.div_ceil(TILE);
     unsorted(call, &e, e.footprint(call, groups, TILE)?)
 }
 
 /// Adds the places that are given.
-fn unsorted(call: &Call<'_>, e: &Extents, footprint: Footprint) -> Result<Footprint, Wrong> {
+fn unsorted<'i>(call: &Call<'i>, e: &Extents<'i>, footprint: Footprint<'i>) -> Result<Footprint<'i>, Wrong> {
     let given = call.flag("given")?;
     call.own_or_again(given, 1, 0)?;
     if given {
@@ -78,25 +79,25 @@ fn unsorted(call: &Call<'_>, e: &Extents, footprint: Footprint) -> Result<Footpr
 }
 
 /// `sort_select`.
-fn select(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn select<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let [run] = call.counts(["run"])?;
     let e = Extents::of(call, run)?;
-    let most = 1 << call.choice("levels", u64::from(TILE.ilog2()) + 1)?;
+    let most = 1u64 << call.choice("levels", u64::from(TILE.ilog2()) + 1)?;
     law(e.keep <= most, || format!("{} places kept of {most} put in order", e.keep))?;
     unsorted(call, &e, e.footprint(call, iteration(&[e.rows, e.runs])?, 1)?)
 }
 
 /// `sort_merge`.
-fn merge(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn merge<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let [sorted] = call.counts(["sorted"])?;
     law(sorted > 0 && sorted % TILE == 0, || format!("runs of {sorted} places"))?;
-    let e = Extents::of(call, sorted.saturating_mul(2))?;
+    let e = Extents::of(call, sorted * 2)?;
     let groups = iteration(&[e.rows, e.runs, e.keep.div_ceil(TILE)])?;
     Ok(e.footprint(call, groups, 1)?.operand(1, e.places()?))
 }
 
 /// `search_sorted`. Where a value is looked for depends on data: anywhere.
-fn search(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn search<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let [m, n] = call.counts(["m", "n"])?;
     let unit = if key_kind(call)? >= 3 { 8 } else { 4 };
     key_kind_of(call, 1)?;

@@ -16,7 +16,7 @@ const SMALL: [u64; 9] = [2, 3, 4, 5, 7, 8, 9, 11, 13];
 
 /// What a pass transforms at once, and the largest of its primes, or 0.
 fn radix(call: &Call<'_>) -> Result<[u64; 2], Wrong> {
-    let [radix, radices, primes] = call.counts(["radix", "radices", "primes"])?;
+    let [radix, radices, primes] = call.fixed_counts(["radix", "radices", "primes"])?;
     law((1..=TILE).contains(&radix), || format!("a pass of {radix}"))?;
     let mut left = primes;
     let mut factors = Vec::new();
@@ -37,7 +37,7 @@ fn radix(call: &Call<'_>) -> Result<[u64; 2], Wrong> {
 fn fixed(call: &Call<'_>) -> Result<(), Wrong> {
     const NAMES: [&str; 8] = ["length", "given", "kept", "done", "radix", "radices", "primes", "at_once"];
     let repeats = |name: &str, any: bool| {
-        let [argument] = call.counts([name])?;
+        let [argument] = call.fixed_counts([name])?;
         let constant = call.spec(&format!("fixed_{name}"))?;
         law(constant == if any { argument } else { 0 }, || format!("`{name}` is {argument} and {constant}"))
     };
@@ -58,8 +58,8 @@ struct Lines {
 
 /// What a pass is over.
 fn over(call: &Call<'_>, radix: u64) -> Result<Lines, Wrong> {
-    let [lines, length, given, kept] = call.counts(["lines", "length", "given", "kept"])?;
-    let [inner, done] = call.counts(["inner", "done"])?;
+    let [lines, length, given, kept] = call.fixed_counts(["lines", "length", "given", "kept"])?;
+    let [inner, done] = call.fixed_counts(["inner", "done"])?;
     let whole =
         length <= MOST_ROOTS && done > 0 && length > 0 && length.is_multiple_of(done.saturating_mul(radix));
     law(whole, || format!("{done} times {radix} of {length}"))?;
@@ -77,7 +77,7 @@ fn over(call: &Call<'_>, radix: u64) -> Result<Lines, Wrong> {
 }
 
 /// `fft_pass`.
-fn pass(call: &Call<'_>) -> Result<Footprint, Wrong> {
+fn pass<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let [radix, prime] = radix(call)?;
     fixed(call)?;
     let Lines { outer, given, kept, inner, length, lines } = over(call, radix)?;
@@ -86,12 +86,12 @@ fn pass(call: &Call<'_>) -> Result<Footprint, Wrong> {
     let beside = call.flag("across")? | call.flag("back")?;
     let weighted = call.flag("weighted")?;
     call.own_or_again(weighted, 1, 0)?;
-    let [at_once] = call.counts(["at_once"])?;
+    let [at_once] = call.fixed_counts(["at_once"])?;
     law(at_once > 0 && holds(radix, at_once, beside, prime), || {
         format!("{at_once} lines of {radix} at once")
     })?;
-    let axis = Some([outer, given, inner * parts]);
-    let footprint = Footprint { axis, ..Footprint::new(lines.div_ceil(at_once), at_once) };
+    let axis = [outer, given, inner * parts];
+    let footprint = Footprint::new(lines.div_ceil(at_once), at_once).along(axis);
     let x = Accesses::dense(4, iteration(&[outer, given, inner, parts])?);
     let y = Accesses::dense(4, iteration(&[outer, kept, inner, made])?);
     let footprint = footprint.operand(0, x).operand(2, y);
@@ -100,8 +100,8 @@ fn pass(call: &Call<'_>) -> Result<Footprint, Wrong> {
 }
 
 /// `fft_chirp`.
-fn chirp(call: &Call<'_>) -> Result<Footprint, Wrong> {
-    let [n, period] = call.counts(["n", "period"])?;
+fn chirp<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
+    let [n, period] = call.fixed_counts(["n", "period"])?;
     for flag in ["inverse", "wrapped"] {
         call.flag(flag)?;
     }

@@ -4,24 +4,25 @@
 use super::Wrong;
 use super::accesses::Accesses;
 use super::call::{Call, iteration, law};
+use crate::check::numbers::Number;
 use pumice_types::MAX_RANK;
 
 /// What a tuple indexes.
-pub(super) struct Tuple {
+pub(super) struct Tuple<'i> {
     /// Indices of a tuple.
     pub parts: u64,
     /// Places that tuples mean: elements of the axes.
-    pub places: u64,
+    pub places: Number<'i>,
     /// Extents of the axes.
-    dims: Vec<u64>,
+    dims: Vec<Number<'i>>,
     /// Whether indices have 64 bits.
     wide: bool,
 }
 
-impl Tuple {
+impl<'i> Tuple<'i> {
     /// Of a call whose indices are that operand. Extents after those of the axes are not read, and 0.
-    pub fn of(call: &Call<'_>, indices: usize) -> Result<Tuple, Wrong> {
-        let [parts] = call.counts(["parts"])?;
+    pub fn of(call: &Call<'i>, indices: usize) -> Result<Tuple<'i>, Wrong> {
+        let [parts] = call.fixed_counts(["parts"])?;
         law((1..=MAX_RANK as u64).contains(&parts), || format!("tuples of {parts} indices"))?;
         let wide = call.flag("wide")?;
         law(wide == call.is_wide(indices), || format!("`wide` is {wide}, its indices are not"))?;
@@ -38,13 +39,19 @@ impl Tuple {
     }
 
     /// Elements in \[outer, the axes, inner\].
-    pub fn table(&self, unit: u64, outer: u64, inner: u64) -> Result<Accesses, Wrong> {
+    pub fn table(
+        &self,
+        unit: u64,
+        outer: impl Into<Number<'i>>,
+        inner: Number<'i>,
+    ) -> Result<Accesses<'i>, Wrong> {
+        let outer = outer.into();
         let elements = iteration(&[outer, self.places, inner])?;
         Ok(Accesses::dense(unit, elements).within(outer, &self.dims, inner))
     }
 
     /// The indices of so many tuples.
-    pub fn indices(&self, tuples: u64) -> Result<Accesses, Wrong> {
-        Ok(Accesses::dense(if self.wide { 8 } else { 4 }, iteration(&[tuples, self.parts])?))
+    pub fn indices(&self, tuples: Number<'i>) -> Result<Accesses<'i>, Wrong> {
+        Ok(Accesses::dense(if self.wide { 8 } else { 4 }, iteration(&[tuples, self.parts.into()])?))
     }
 }

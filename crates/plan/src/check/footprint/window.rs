@@ -31,7 +31,7 @@ impl Window {
     fn counting(call: &Call<'_>, names: &[&str]) -> Result<Window, Wrong> {
         for name in names {
             for d in 0..3 {
-                let n = call.stride_at(name, d)?;
+                let n = call.fixed_stride_at(name, d)?;
                 law(n.unsigned_abs() <= LARGEST, || format!("`{name}` is {n}, windows count to {LARGEST}"))?;
             }
         }
@@ -39,13 +39,13 @@ impl Window {
     }
 
     /// Adds the spatial axes of the operand, whose strides have these names.
-    pub fn spatial(
+    pub fn spatial<'i>(
         &self,
-        call: &Call<'_>,
-        mut accesses: Accesses,
+        call: &Call<'i>,
+        mut accesses: Accesses<'i>,
         strides: [&str; 3],
-    ) -> Result<Accesses, Wrong> {
-        for (extent, stride) in self.extent.into_iter().zip(call.strides(strides)?) {
+    ) -> Result<Accesses<'i>, Wrong> {
+        for (extent, stride) in self.extent.into_iter().zip(call.fixed_strides(strides)?) {
             // Accesses of nothing would say nothing of an axis that no element of the view shows.
             law(extent > 0 || stride != 0, || "an axis without a stride has no elements".to_owned())?;
             accesses = accesses.axis(extent, stride);
@@ -59,7 +59,7 @@ impl Window {
         let (kernel, end) = (counts(call, "kernel")?, counts(call, "end")?);
         iteration(&kernel)?;
         for d in 0..3 {
-            let (dilation, begin) = (call.stride_at("dilation", d)?, call.stride_at("begin", d)?);
+            let (dilation, begin) = (call.fixed_stride_at("dilation", d)?, call.fixed_stride_at("begin", d)?);
             let covered = kernel[d].saturating_sub(1).saturating_mul(dilation.unsigned_abs());
             let whole = end[d].saturating_add_signed(begin);
             law(dilation > 0 && covered < whole, || {
@@ -72,5 +72,5 @@ impl Window {
 
 /// Counts of the three spatial axes.
 pub(super) fn counts(call: &Call<'_>, name: &str) -> Result<[u64; 3], Wrong> {
-    Ok([call.count_at(name, 0)?, call.count_at(name, 1)?, call.count_at(name, 2)?])
+    Ok([call.fixed_count_at(name, 0)?, call.fixed_count_at(name, 1)?, call.fixed_count_at(name, 2)?])
 }
