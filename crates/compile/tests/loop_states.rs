@@ -209,7 +209,7 @@ const OF_COUNTED: [(&str, &str, Change); 4] = [
         let Some(Segment::Repeat { running, count, .. }) = repeat(p) else { return false };
         count.replace(DimExpr::symbol(*running)).is_some()
     }),
-    ("there may be more turns than at most", "has more turns than 39", |p, _| {
+    ("there may be more turns than at most", "a loop of 39 turns at most has 40", |p, _| {
         let Some(Segment::Repeat { turns, .. }) = repeat(p) else { return false };
         std::mem::replace(turns, 39) == 40
     }),

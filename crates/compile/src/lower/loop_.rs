@@ -38,7 +38,10 @@ impl Lower for Loop {
         let l = cx.loop_ended_by(id).ok_or("it ends no loop")?;
         let symbol = l.running.as_symbol().ok_or("no symbol says whether it runs")?;
         let carried: Vec<ValueId> = l.carried.values().copied().collect();
-        let mut unplaced = UnplacedLoop { symbol, most: l.most, turns: l.turns.clone(), carried: Vec::new() };
+        // Of a number that is known the largest is that of the run's ranges: the checker asks it.
+        let largest = l.turns.as_ref().map(|turns| turns.upper(cx.graph.symbols()).clamp(1, l.most));
+        let most = largest.unwrap_or(l.most);
+        let mut unplaced = UnplacedLoop { symbol, most, turns: l.turns.clone(), carried: Vec::new() };
         let branch = Branch { taken: self.running.clone(), otherwise: false };
         let places = carried.iter().zip(node.operands()).map(|(&v, next)| place_of(cx, v, next));
         let places = places.collect::<LowerResult<Vec<_>>>()?;

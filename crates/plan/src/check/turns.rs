@@ -2,17 +2,22 @@
 //!
 //! In: a program. Laws:
 //! - a loop has a turn at least, belongs to a run whose replays do not stop, and its symbol is found, 0 or 1;
-//! - either how many turns there are is known before the run, and never more than at most; or a turn finds the symbol,
-//!   and every other step of it runs only where that is 1: behind the last turn nothing changes;
+//! - either how many turns there are is known before the run: it follows from what the caller binds alone, has a value
+//!   for all of the run's ranges, also where the loop stands in a branch that is not taken, and is at its largest what
+//!   the loop states; or a turn finds the symbol, and every other step of it runs only where that is 1: behind the last
+//!   turn nothing changes;
 //! - a turn is of dispatches alone;
 //! - what turns begin with is written before its loop, what they leave for the next in it, in the same bytes; what is
 //!   there behind the loop is written by nothing. Of a state, which is there before, nothing writes what they begin
 //!   with.
 //!
-//! Which value bytes hold from turn to turn is followed by [`super::versions`].
+//! Which value bytes hold from turn to turn, and that nothing of a turn but what it leaves is read behind it, is
+//! followed by [`super::versions`]. That a number of turns is that of its loop is seen where the largest ones differ; of
+//! loops with the same largest one it is a value, as literals are.
 
 use super::Scope;
 use super::error::{Fault, Findings};
+use super::numbers::largest_of;
 use super::structure::levels_of;
 use crate::frame::FrameSlot;
 use crate::kernels::frame::FrameFind;
@@ -125,9 +130,10 @@ fn known(scope: &Scope<'_>, turns: u32, count: Option<&DimExpr>) -> Result<(), S
         return Err("how many turns a loop has is not known before the run".to_owned());
     }
     let run = scope.run.map(|run| run.symbols_of(symbols));
-    match count.upper(run.as_ref().unwrap_or(symbols)) <= u64::from(turns) {
-        true => Ok(()),
-        false => Err(format!("a loop has more turns than {turns}")),
+    match largest_of(count, run.as_ref().unwrap_or(symbols)) {
+        None => Err("how many turns a loop has may have no value".to_owned()),
+        Some(largest) if largest.max(1) == turns.into() => Ok(()),
+        Some(largest) => Err(format!("a loop of {turns} turns at most has {largest}")),
     }
 }
 

@@ -69,6 +69,7 @@ impl Versions {
             self.step(scope, (id, step), findings);
         }
         self.facts.turn_ends(scope, at, &mut self.memory);
+        self.facts.loop_ends(scope, at, &mut self.memory);
     }
 
     /// A step: its reads, then its writes.
@@ -213,6 +214,23 @@ impl Facts {
             let places = held.take().map(|(_, places)| places).unwrap_or_default();
             let outer = places.iter().map(|when| turn.outside(when)).collect::<Option<Places>>();
             *held = outer.map(|places| (first, places));
+        });
+    }
+
+    /// Behind a loop: what a turn makes besides what it leaves is not there, since there may have been no turn.
+    fn loop_ends(&self, scope: &Scope<'_>, at: usize, memory: &mut ByteMap<Held>) {
+        let turn = &self.turns[at];
+        let is_of_turn = |id: VersionId| {
+            let made = matches!(
+                scope.program.values[id.0 as usize].origin,
+                VersionOrigin::Step | VersionOrigin::Found(_)
+            );
+            made && self.last_writer[id.0 as usize].is_some_and(|writer| turn.steps.contains(&writer.0))
+        };
+        memory.visit_all(|held| {
+            if turn.counted && held.as_ref().is_some_and(|(id, _)| is_of_turn(*id)) {
+                *held = None;
+            }
         });
     }
 
