@@ -15,7 +15,7 @@ use super::coverage::{Coverage, UseAt, filled_at};
 use super::error::Fault;
 use super::expressions::{names_scalar, view_names_scalar};
 use super::footprint::{Sample, Samples, Steered, Subject};
-use super::numbers::At;
+use super::numbers::{At, Number};
 use super::refusal::{About, Allowance, BindingError, MOST_EVALUATIONS, Unsure};
 use super::search::{Broken, Search};
 use crate::frame::FrameSlot;
@@ -352,9 +352,11 @@ fn row_fault(run: &Run, row: usize, sample: &Sample<'_>) -> Option<String> {
     let row = run.frame.found.get(row)?;
     let words = run.frame.words.iter().enumerate().skip(row.first as usize).take(row.len as usize);
     words.filter_map(|(at, slot)| Some((at, slot.expression()?))).find_map(|(at, e)| {
+        let wide = |n: Number<'_>| Some(format!("word {at} is {n}, which does not fit in 32 bits"));
         match sample.at().number(&e) {
-            Ok(n) if n >= i32::MIN && n <= u32::MAX => None,
-            Ok(n) => Some(format!("word {at} is {n}, which does not fit in 32 bits")),
+            Ok(n) if n < i32::MIN => wide(n),
+            Ok(n) if n > u32::MAX => wide(n),
+            Ok(_) => None,
             Err(e) => Some(format!("word {at}: {e}")),
         }
     })

@@ -12,8 +12,8 @@
 //!   with.
 //!
 //! Which value bytes hold from turn to turn, and that nothing of a turn but what it leaves is read behind it, is
-//! followed by [`super::versions`]. That a number of turns is that of its loop is seen where the largest ones differ; of
-//! loops with the same largest one it is a value, as literals are.
+//! followed by [`super::versions`]. That a number of turns is that of its loop is seen where the largest ones differ;
+//! of loops with the same largest one it is a value, as literals are.
 
 use super::Scope;
 use super::error::{Fault, Findings};
