@@ -115,9 +115,9 @@ fn laws() -> Vec<Law> {
         Box::new(|x| x[0].fixed() != 5 || x[1] < 5),
         Box::new(|x| x[0].checked_div(x[1]).is_none_or(|q| q * x[1] <= x[0] || x[0] < 0)),
         Box::new(|x| {
-            let mut sorted = vec![x[0], x[1], 4.into()];
+            let mut sorted = [x[0], x[1], 4.into()];
             sorted.sort_unstable();
-            sorted[0] <= sorted[1] && sorted[1] + 1 <= sorted[2] + 1 && sorted[1] < 17
+            sorted[0] <= sorted[1] && sorted[1] <= sorted[2] && sorted[1] < 17
         }),
     ]
 }
