@@ -17,6 +17,9 @@ struct Args {
     /// The first mutant's seed.
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Only mutants of the programs of these names: `found_rows,branches,turns`.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
     /// Writes the counts to this file, also every thousand mutants.
     #[arg(long)]
     json: Option<PathBuf>,
@@ -30,7 +33,12 @@ fn main() -> ExitCode {
     let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {eta} {msg}");
     let bar = ProgressBar::new(args.count).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     let mut tally = Tally::default();
-    for seed in args.seed..args.seed.saturating_add(args.count) {
+    if !(0..64).any(|seed| mutants.is_of(seed, &args.only)) {
+        eprintln!("no program is named {}", args.only.join(" or "));
+        return ExitCode::from(2);
+    }
+    let seeds = (args.seed..).filter(|seed| mutants.is_of(*seed, &args.only));
+    for seed in seeds.take(usize::try_from(args.count).unwrap_or(usize::MAX)) {
         let wrong = tally.wrong.len();
         mutants.try_seed(seed, &mut tally);
         tally.wrong[wrong..].iter().for_each(|why| bar.suspend(|| println!("WRONG {why}")));

@@ -95,6 +95,12 @@ impl Mutants {
         mutants
     }
 
+    /// Whether the mutant of a seed is one of these programs; of all where none is named.
+    pub fn is_of(&self, seed: u64, names: &[String]) -> bool {
+        let name = self.originals[seed as usize % self.originals.len()].subject.graph.name();
+        names.is_empty() || names.iter().any(|wanted| wanted == name)
+    }
+
     /// Makes the mutant of a seed, runs it, and counts how it ended.
     pub fn try_seed(&self, seed: u64, tally: &mut Tally) {
         tally.mutants += 1;

@@ -32,7 +32,7 @@ mod on_device {
     #[test]
     fn the_device_agrees() {
         let device = pumice_tests::device::open(&pumice_vulkan::DeviceOptions::default());
-        super::SUITE.by_runner(&super::Runner::new(device, 1 << 16));
+        super::SUITE.by_device(&super::Runner::new(device, 1 << 16));
     }
 }
 
