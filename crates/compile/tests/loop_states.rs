@@ -6,7 +6,9 @@ use pumice_cpu_ref::RefEval;
 use pumice_ir::ops::kv_append::AppendMode;
 use pumice_ir::{GraphBuilder, Value, f32, sym};
 use pumice_plan::check::check;
-use pumice_plan::{Access, Plan, PlanValue, Program, Segment, Step, Use, VersionId, VersionOrigin};
+use pumice_plan::{
+    Access, FrameSlot, Plan, PlanValue, Program, Segment, Step, Use, VersionId, VersionOrigin,
+};
 use pumice_types::{Branch, DType, DimExpr, Target, When};
 
 /// What ends the turns of a loop: the caller's symbol, which says how many there are, or the device.
@@ -136,7 +138,15 @@ fn run_when(plan: &mut Plan, of: VersionId, when: impl Fn(&When) -> When) -> boo
 }
 
 /// What is planted, what the checker says of it, and how.
-const FAULTS: [(&str, &str, Change); 15] = [
+const FAULTS: [(&str, &str, Change); 16] = [
+    (
+        "a state is not initialized to its end",
+        "state s at states+0x0:192: it has fewer bytes than its slot",
+        |p, _| {
+            p.states[0].shape[0] -= 1;
+            true
+        },
+    ),
     ("a turn reads what was before its loop", "reads s (3)", |p, [s, _]| {
         renamed(p, &s.turn, true, reads(s.begins), s.before)
     }),
@@ -185,7 +195,25 @@ const FAULTS: [(&str, &str, Change); 15] = [
 ];
 
 /// Where the device ends the loop.
-const OF_FOUND: [(&str, &str, Change); 2] = [
+const OF_FOUND: [(&str, &str, Change); 5] = [
+    ("the host does not learn whether there is a turn", "the host does not learn the found", |p, _| {
+        let word = p.runs[0].frame.words.iter_mut().find(|word| matches!(word, FrameSlot::Bound(_)));
+        let Some(word) = word else { return false };
+        let told = word.expression();
+        told.map(|e| *word = FrameSlot::Expr(e)).is_some()
+    }),
+    ("two words say whether there is a turn", "is found in two words", |p, _| {
+        let words = &mut p.runs[0].frame.words;
+        let told = words.iter().find(|word| matches!(word, FrameSlot::Bound(_))).cloned();
+        let spare = words.iter_mut().find(|word| matches!(word, FrameSlot::Temporary));
+        spare.zip(told).map(|(word, told)| *word = told).is_some()
+    }),
+    ("an output is as long as turns are taken", "it has more bytes than its value", |p, _| {
+        let Some(Segment::Repeat { running, .. }) = repeat(p).cloned() else { return false };
+        let value = p.runs[0].outputs[0];
+        p.runs[0].program.values[value.0 as usize].shape = [DimExpr::symbol(running)].into();
+        true
+    }),
     ("it is written behind the last turn", "behind the last turn of its loop", |p, [_, t]| {
         run_when(p, t.next, |_| When::ALWAYS)
     }),

@@ -412,6 +412,18 @@ impl GraphBuilder {
         at(&self.inner.borrow().graph)
     }
 
+    /// The places of the true elements of a mask, where they were made already.
+    pub(crate) fn known_places(&self, mask: Value) -> Option<Value> {
+        self.inner.borrow().places.get(&mask.id.ok()?).copied()
+    }
+
+    /// Remembers the places of the true elements of a mask.
+    pub(crate) fn know_places(&self, mask: Value, places: Value) {
+        if let (Ok(id), Ok(_)) = (mask.id, places.id) {
+            self.inner.borrow_mut().places.insert(id, places);
+        }
+    }
+
     /// The type of a value; none if it came out of a mistake.
     pub fn type_of(&self, value: Value) -> Option<ValueType> {
         let inner = self.inner.borrow();

@@ -128,7 +128,10 @@ impl fmt::Display for RunStatus {
             (status::STATE_OVERFLOW, "rows past the capacity of a state"),
             (status::INT_DIV_ZERO, "an integer divided by zero"),
             (status::BAD_DISTRIBUTION, "a row or options from which nothing can be drawn"),
-            (status::FOUND_EXTENT, "a count that is below 0 or above the largest extent"),
+            (
+                status::FOUND_EXTENT,
+                "a count that is below 0 or above the largest extent, or a loop that would go on after its last turn",
+            ),
             (status::EXTENT_MISMATCH, "extents that must be equal and are not, at the smaller one"),
         ];
         let met = names.iter().filter(|(flag, _)| self.flags & flag != 0).map(|(_, name)| *name);

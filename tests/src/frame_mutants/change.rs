@@ -13,7 +13,9 @@ use std::sync::Arc;
 
 /// Changes a plan.
 pub fn change(plan: &mut Plan, subject: &Subject, draws: &mut Draws) {
-    match draws.below(10) {
+    match draws.below(12) {
+        10 => shape(plan, subject, draws),
+        11 if !plan.runs[0].frame.found.is_empty() => told(plan, draws),
         8 if is_looped(plan) => turns(plan, subject, draws),
         8 | 9 if plan.runs[0].program.steps.iter().any(|step| !step.when.is_always()) => when(plan, draws),
         0..=3 => word(plan, subject, draws),
@@ -49,6 +51,67 @@ fn nearly(e: &DimExpr, subject: &Subject, draws: &mut Draws) -> DimExpr {
         4 => e + t * far,
         5 => e.min_with(&far),
         _ => s.max_with(e) + number(1 << 31),
+    }
+}
+
+/// How much is there of an input, an output, a state or a value.
+fn shape(plan: &mut Plan, subject: &Subject, draws: &mut Draws) {
+    let kind = draws.below(4);
+    if kind == 0 && !plan.states.is_empty() {
+        let at = draws.below(plan.states.len());
+        let other = |d: &mut u64, draws: &mut Draws| *d = draws.of(&[0, 1, d.saturating_sub(1), *d + 1]);
+        return change_extents(&mut plan.states[at].shape, other, draws);
+    }
+    let [inputs, outputs] = [plan.inputs.len(), plan.outputs.len()];
+    let values = plan.runs[0].program.values.len();
+    let shape = match kind {
+        1 => &mut plan.inputs[draws.below(inputs)].shape,
+        2 => &mut plan.runs[0].program.values[draws.below(values)].shape,
+        _ => &mut plan.outputs[draws.below(outputs)].shape,
+    };
+    let symbols = subject.bindings[0].symbols.len();
+    let other = |d: &mut DimExpr, draws: &mut Draws| {
+        *d = match draws.below(4) {
+            0 => DimExpr::symbol(SymbolId(draws.below(symbols) as u32)),
+            1 => DimExpr::constant(draws.of(&[0, 1, 8, 11, 24, 44])),
+            2 => &*d + DimExpr::constant(draws.of(&[-1, 1])),
+            _ => nearly(d, subject, draws),
+        }
+    };
+    let mut extents = shape.to_vec();
+    change_extents(&mut extents, other, draws);
+    *shape = extents.into();
+}
+
+/// One extent, or how many there are.
+fn change_extents<T>(extents: &mut Vec<T>, change: impl Fn(&mut T, &mut Draws), draws: &mut Draws) {
+    if extents.is_empty() {
+        return;
+    }
+    let at = draws.below(extents.len());
+    match draws.below(4) {
+        0 => _ = extents.remove(at),
+        1 => extents.clear(),
+        _ => change(&mut extents[at], draws),
+    }
+}
+
+/// The word from which the host learns a found symbol.
+fn told(plan: &mut Plan, draws: &mut Draws) {
+    let frame = &mut plan.runs[0].frame;
+    let base = frame.base() as usize;
+    let bound: Vec<usize> = (0..base).filter(|&at| matches!(frame.words[at], FrameSlot::Bound(_))).collect();
+    if bound.is_empty() {
+        return;
+    }
+    let at = draws.of(&bound);
+    let symbol = frame.words[at].expression().unwrap_or_default();
+    let number = DimExpr::constant(draws.of(&[1, 2]));
+    match draws.below(4) {
+        0 => frame.words[at] = FrameSlot::Expr(symbol),
+        1 => frame.words[at] = FrameSlot::Temporary,
+        2 => frame.words[at] = FrameSlot::Expr(symbol + number),
+        _ => frame.words[draws.below(base)] = frame.words[at].clone(),
     }
 }
 

@@ -124,7 +124,12 @@ impl GraphBuilder {
             let cx = Infer::new(&symbols, names, &given, &|_| None);
             no_blocks(method, &cx).and_then(|()| rule(&cx)).and_then(|()| cx.into_constraints())
         };
-        match verdict.and_then(|constraints| self.require(method, constraints)) {
+        // In no closure, whose place conditions would tell instead of the caller's.
+        let constraints = match verdict {
+            Ok(constraints) => constraints,
+            Err(e) => return Err(self.wrong_call(method, e)),
+        };
+        match self.require(method, constraints) {
             Ok(()) => Ok(types),
             Err(e) => Err(self.wrong_call(method, e)),
         }

@@ -38,6 +38,8 @@ pub(super) struct Inner {
     pub(super) source: Option<RandomSource>,
     /// Known turns of a loop that are built one after the other, at most.
     pub(super) unroll: u64,
+    /// The places of the true elements of masks, so that whatever one mask chooses has one extent.
+    pub(super) places: BTreeMap<ValueId, Value>,
 }
 
 /// What builders begin with.
@@ -59,6 +61,7 @@ impl Inner {
             stops: None,
             source: None,
             unroll: UNROLL,
+            places: BTreeMap::new(),
         }
     }
 

@@ -2,9 +2,10 @@
 //!
 //! In: a plan that the checker found sound at its samples. Bytes of a stranger can be right at every sample and wrong
 //! between, so of every plan that was not just compiled here the laws are evaluated again at each new binding of its
-//! symbols: the rule of every dispatch, every view in its span, values that are written in parts, outputs in their
-//! slots. What also varies with scalars is evaluated at each of their new values; an argument that varies with a
-//! scalar and is asked by no rule is a value, which kernels clamp. Dispatches that are alike are evaluated once.
+//! symbols: the rule of every dispatch, every view in its span and in what is written of its value, values that are
+//! written in parts, outputs. What also varies with scalars is evaluated at each of their new values; an argument that
+//! varies with a scalar and is asked by no rule is a value, which kernels clamp. Dispatches that are alike are evaluated
+//! once.
 //!
 //! What does not depend on bindings was followed by `check`; the advance of the frame, grids and loops hold for all
 //! bindings. The last [`REMEMBERED`] bindings are not evaluated again.
@@ -18,6 +19,7 @@ use super::footprint::{Sample, Samples, Steered, Subject};
 use super::numbers::{At, Number};
 use super::refusal::{About, Allowance, BindingError, MOST_EVALUATIONS, Unsure};
 use super::search::{Broken, Search};
+use super::written::{Written, elements_of};
 use crate::frame::FrameSlot;
 use crate::kernel::ArgValue;
 use crate::plan::{Plan, Run};
@@ -57,6 +59,8 @@ struct Laws {
     by_scalars: Vec<Group>,
     /// Scalars that laws depend on.
     scalars: Vec<ScalarId>,
+    /// What is written of values.
+    written: Written,
 }
 
 /// Laws that depend on the same.
@@ -69,6 +73,8 @@ struct Group {
     dispatches: Vec<StepId>,
     /// Views, each with the shortest span that it is of.
     views: Vec<(UseAt, Arc<View>, Span)>,
+    /// Reads of what may be shorter.
+    reads: Vec<UseAt>,
     /// Values that are written in parts.
     parts: Vec<(VersionId, Vec<UseAt>)>,
     /// Rows of found words.
@@ -117,7 +123,9 @@ impl BindingLaws {
             let steered = if scalars.is_some() { Steered::ByScalars } else { Steered::BySymbols };
             let before = allowance.left;
             let mut search = Search::new(of, &plan.symbols, (bindings, words), before);
-            let held = groups.iter().try_for_each(|group| group.hold(&scope, of, &mut search, steered));
+            let held = groups
+                .iter()
+                .try_for_each(|group| group.hold((&scope, of, &laws.written), &mut search, steered));
             allowance.left = search.left();
             let mut known = self.known();
             known.evaluations += before - allowance.left;
@@ -160,9 +168,10 @@ fn key(plan: &Plan, run: usize, bindings: &Bindings, scalars: Option<&Vec<Scalar
 
 impl Laws {
     fn of(scope: &Scope<'_>, run: &Run) -> Laws {
-        let mut laws = Laws::default();
+        let mut laws = Laws { written: Written::of(scope), ..Laws::default() };
         laws.dispatches(scope, run);
         laws.views(scope);
+        laws.reads(scope);
         let mut coverage = Coverage::new(scope);
         scope.steps().for_each(|(_, step)| coverage.add(scope, step));
         for (version, uses) in coverage.parts(scope) {
@@ -179,10 +188,12 @@ impl Laws {
                 .of_expressions(&row.symbols.iter().map(|id| DimExpr::symbol(*id)).collect::<Vec<_>>());
             laws.group(false, found).rows.push(i);
         }
-        let outputs = scope.plan.outputs.iter().flat_map(|slot| slot.shape.iter());
-        let found = Found(scope).of_expressions(outputs);
-        if !found.is_empty() {
-            laws.group(false, found).has_outputs = true;
+        let values = run.outputs.iter().filter_map(|id| elements_of(scope, scope.program.value(*id)?));
+        let slots = scope.plan.outputs.iter().map(|slot| &*slot.shape);
+        let extents: Vec<&DimExpr> = slots.chain(values).flatten().collect();
+        if extents.iter().any(|e| e.as_const().is_none()) {
+            let found = Found(scope).of_expressions(extents.iter().copied());
+            laws.group(extents.iter().any(|e| names_scalar(e)), found).has_outputs = true;
         }
         if !laws.by_scalars.iter().all(Group::is_empty) {
             laws.scalars = (0..scope.plan.scalars.len() as u32).map(ScalarId).collect();
@@ -222,6 +233,24 @@ impl Laws {
             let found = Found(scope).of_step(step, &run.frame.words);
             self.group(by_scalars, found).dispatches.push(id);
             seen.push(subject);
+        }
+    }
+
+    fn reads(&mut self, scope: &Scope<'_>) {
+        let mut seen: IndexSet<(*const View, VersionId, Span)> = IndexSet::new();
+        for (step, s) in scope.steps() {
+            for (index, u) in s.uses.iter().enumerate() {
+                if self.written.is_within(scope, s, u)
+                    || !seen.insert((Arc::as_ptr(&u.view), u.content, u.span))
+                {
+                    continue;
+                }
+                let value = scope.program.value(u.content).and_then(|v| elements_of(scope, v));
+                let extents = || value.into_iter().flatten();
+                let found = Found(scope).of_expressions(u.view.expressions().chain(extents()));
+                let by_scalars = view_names_scalar(&u.view) || extents().any(names_scalar);
+                self.group(by_scalars, found).reads.push(UseAt { step, index });
+            }
         }
     }
 
@@ -290,25 +319,21 @@ impl Found<'_> {
 
 impl Group {
     fn is_empty(&self) -> bool {
-        self.dispatches.is_empty()
-            && self.views.is_empty()
-            && self.parts.is_empty()
-            && self.rows.is_empty()
-            && !self.has_outputs
+        let has_none = self.dispatches.is_empty() && self.views.is_empty() && self.parts.is_empty();
+        has_none && self.reads.is_empty() && self.rows.is_empty() && !self.has_outputs
     }
 
     /// Evaluations at one binding, at least.
     fn evaluations(&self) -> u64 {
-        let all =
-            if self.found.is_empty() { 0 } else { self.views.len() + self.parts.len() + self.rows.len() + 1 };
+        let lists = [self.views.len(), self.reads.len(), self.parts.len(), self.rows.len(), 1];
+        let all: usize = if self.found.is_empty() { 0 } else { lists.iter().sum() };
         (self.dispatches.len() + all) as u64
     }
 
     /// Asks every law, whatever is found.
     fn hold(
         &self,
-        scope: &Scope<'_>,
-        run: &Run,
+        (scope, run, written): (&Scope<'_>, &Run, &Written),
         search: &mut Search<'_>,
         steered: Steered,
     ) -> Result<(), Unsure> {
@@ -339,8 +364,15 @@ impl Group {
                 Some((None, Fault::Coverage { name: scope.name(*version), why }))
             })?;
         }
+        for at in &self.reads {
+            let step = &scope.program.steps[at.step.0 as usize];
+            let u = (at.index, &step.uses[at.index]);
+            ask(About::View(at.step), &|sample| {
+                Some((Some(at.step), written.fault_at(scope, step, u, sample.at())?))
+            })?;
+        }
         if self.has_outputs {
-            ask(About::Outputs, &|sample| outputs(scope, run, sample.at()))
+            ask(About::Outputs, &|sample| outputs((scope, run, written), sample.at()))
         } else {
             Ok(())
         }
@@ -374,15 +406,9 @@ fn dispatch_fault(run: &Run, step: &Step, sample: &Sample<'_>, steered: Steered)
 }
 
 /// An output that does not fit its bytes.
-fn outputs(scope: &Scope<'_>, run: &Run, at: At<'_>) -> Option<Broken> {
-    let varies = |d: &DimExpr| d.as_const().is_none();
-    scope.plan.outputs.iter().zip(&run.outputs).filter(|(s, _)| s.shape.iter().any(varies)).find_map(
-        |(slot, id)| {
-            let value = scope.program.value(*id)?;
-            let why = bounds::misfit(slot, value, at)?;
-            Some((None, Fault::Slot { what: format!("output {}", slot.name), span: value.span, why }))
-        },
-    )
+fn outputs((scope, run, written): (&Scope<'_>, &Run, &Written), at: At<'_>) -> Option<Broken> {
+    let mut outputs = scope.plan.outputs.iter().zip(&run.outputs);
+    outputs.find_map(|(slot, id)| Some((None, written.misfit(scope, (slot, *id), at)?)))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What depends on symbols, tried where the run's ranges end: views stay inside their spans, outputs in their slots.
+//! What depends on symbols, tried where the run's ranges end: views stay inside their spans.
 //! Grids stay under their stated bounds by intervals.
 //!
 //! Every combination of smallest and largest symbols is tried, with scalars at their defaults, smallest and largest
@@ -10,14 +10,13 @@ use super::Scope;
 use super::error::{Fault, Findings};
 use super::expressions::symbols_of;
 use super::footprint::ViewElements;
-use super::numbers::{At, Number};
+use super::numbers::At;
 use super::scalars::integers;
 use crate::frame::FrameSlot;
-use crate::plan::{IoSlot, Plan, PlanValue, Run};
+use crate::plan::{Plan, Run};
 use crate::region::Span;
 use crate::step::{Grid, Step, StepId, StepKind, Use};
 use crate::view::View;
-use pumice_types::tensor::byte_count;
 use pumice_types::{Bindings, DType, DimExpr, ScalarId, SymbolId, SymbolTable};
 
 /// With more symbols only the two extreme corners are tried, and combinations of choices.
@@ -187,45 +186,6 @@ fn grid(scope: &Scope<'_>, run: &Run, corners: &Corners, (word, upper): (u32, &[
         }
     }
     None
-}
-
-/// Checks that outputs at their actual extents fit the bytes that hold them.
-pub(super) fn check_outputs(scope: &Scope<'_>, corners: &Corners, findings: &mut Findings) {
-    let Some(run) = scope.run else { return };
-    for (slot, id) in scope.plan.outputs.iter().zip(&run.outputs) {
-        let Some(value) = scope.program.value(*id) else { continue };
-        if let Some(why) = corners.all().find_map(|bindings| misfit(slot, value, bindings)) {
-            findings.add(Fault::Slot { what: format!("output {}", slot.name), span: value.span, why });
-        }
-    }
-}
-
-/// Why an output at its extents under these bindings does not fit the bytes that hold it.
-pub(super) fn misfit<'b>(slot: &IoSlot, value: &PlanValue, at: impl Into<At<'b>>) -> Option<&'static str> {
-    let at = at.into();
-    let extents = slot.shape.iter().map(|d| at.extent(d).ok()).collect::<Option<Vec<Number<'b>>>>();
-    let bytes = extents.and_then(|e| bytes_of(slot.dtype, &e));
-    let inside = value.span.offset == slot.span.offset && slot.span.contains(&value.span);
-    match bytes {
-        Some(bytes) if bytes > value.span.len.0 => Some("it has more bytes than its slot"),
-        Some(bytes) if !inside && bytes > 0 => Some("it is not the front of its slot"),
-        Some(_) => None,
-        None => Some("its extents have no value"),
-    }
-}
-
-/// Bytes of a tensor; none where they pass 64 bits.
-fn bytes_of<'b>(dtype: DType, extents: &[Number<'b>]) -> Option<Number<'b>> {
-    let width = byte_count(dtype, &[]).ok()?;
-    let bytes = extents.iter().fold(Number::from(width), |all, extent| all * *extent);
-    let most = u64::MAX.into();
-    if bytes.is_within(0, most) {
-        return Some(bytes);
-    }
-    if extents.iter().any(|extent| *extent == 0) {
-        return Some(0.into());
-    }
-    (bytes <= most).then_some(bytes)
 }
 
 #[cfg(test)]

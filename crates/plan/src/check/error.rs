@@ -317,6 +317,18 @@ pub enum Fault {
         /// The span.
         span: Span,
     },
+    /// A read behind what is written of a value, for values of the symbols that the run allows.
+    #[error("use {index} reads {value} up to byte {end}, of which {written} bytes are written")]
+    Unwritten {
+        /// Which use.
+        index: usize,
+        /// The value.
+        value: String,
+        /// One past the last byte read.
+        end: i128,
+        /// Bytes of it that are written.
+        written: u64,
+    },
     /// A value that its writers do not fill, or write twice.
     #[error("{name}: {why}")]
     Coverage {

@@ -7,19 +7,21 @@
 //!   the same count;
 //! - the program gives each word its value, whatever the counts are: followed as expressions;
 //! - nothing else writes the frame, but its advance;
-//! - the host reads what it must know of them.
+//! - the host reads what it must know of them: each symbol is one word, which it learns the value from. The row of that
+//!   word is filled before a step of a branch runs, before a counted loop begins and by the turns of another.
 
 use super::Scope;
 use super::advance::Followed;
 use super::error::{Fault, Findings};
+use super::turns::Turn;
 use crate::frame::{AdvanceKind, AdvanceOp, FoundRow, Frame, FrameSlot, MOST_COUNTS, OF_ROW};
 use crate::kernel::{ArgValue, KernelCall};
 use crate::kernels::frame::FrameFind;
-use crate::plan::{Run, VersionOrigin};
+use crate::plan::{Run, Segment, VersionOrigin};
 use crate::region::{RegionKind, Span};
-use crate::step::{Access, Grid, Step, StepKind, Use, VersionId};
-use pumice_types::{Bytes, SymbolId, SymbolTable, Var};
-use std::collections::BTreeMap;
+use crate::step::{Access, Grid, Step, StepId, StepKind, Use, VersionId};
+use pumice_types::{Bytes, DimExpr, SymbolId, SymbolTable, Var};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Checks the rows of a run.
 pub(super) fn check(scope: &Scope<'_>, run: &Run, findings: &mut Findings) {
@@ -34,6 +36,9 @@ pub(super) fn check(scope: &Scope<'_>, run: &Run, findings: &mut Findings) {
     steps(scope, frame, findings);
     if findings.len() > before {
         return;
+    }
+    if let Err(why) = learned(scope, frame) {
+        findings.add(Fault::Frame(why));
     }
     let followed = Followed::new(scope, run, 0..0);
     for (i, row) in frame.found.iter().enumerate() {
@@ -153,6 +158,77 @@ fn reads_symbol(scope: &Scope<'_>, frame: &Frame, step: &Step, symbol: SymbolId)
         frame.words[row.first as usize..row.end() as usize].contains(&FrameSlot::Bound(symbol))
     };
     step.uses.iter().filter(|u| u.access == Access::HostRead).filter_map(row).any(has)
+}
+
+/// What the host is to know of found symbols it learns from one word of each, in time.
+fn learned(scope: &Scope<'_>, frame: &Frame) -> Result<(), String> {
+    let at = words_of_symbols(scope, frame)?;
+    let unknown = |id: SymbolId| format!("the host does not learn the found {id:?}");
+    for id in named(scope, frame) {
+        at.get(&id).ok_or_else(|| unknown(id))?;
+    }
+    let late = |e: &DimExpr, first: u32| {
+        e.find_var(|v| v.symbol().and_then(|id| at.get(&id)).is_some_and(|filler| filler.0 >= first))
+    };
+    for (id, step) in scope.steps() {
+        if let Some(v) = step.when.branches().iter().find_map(|b| late(&b.taken, id.0)) {
+            return Err(format!("{id} runs where {v:?} says so, which is found later"));
+        }
+    }
+    for turn in Turn::all(scope.program) {
+        let filler = at.get(&turn.running).filter(|_| !turn.counted);
+        if let Some(filler) = filler.filter(|filler| !turn.steps.contains(&filler.0)) {
+            return Err(format!("{filler} finds {:?} for the host, outside of its loop", turn.running));
+        }
+    }
+    let counted = scope.program.segments.iter().filter_map(|segment| match segment {
+        Segment::Repeat { levels, count: Some(_), .. } => Some(levels),
+        _ => None,
+    });
+    for levels in counted {
+        let first = scope.program.levels[levels.start as usize].steps.start;
+        let when = scope.program.turn_when(levels);
+        if let Some(v) = when.branches().iter().find_map(|b| late(&b.taken, first)) {
+            return Err(format!("a loop is taken where {v:?} says so, which is found later"));
+        }
+    }
+    Ok(())
+}
+
+/// Which step fills the word that is a found symbol's value.
+fn words_of_symbols(scope: &Scope<'_>, frame: &Frame) -> Result<BTreeMap<SymbolId, StepId>, String> {
+    let mut fillers = BTreeMap::new();
+    for (id, step) in scope.steps().filter(|(_, step)| step.finds_words()) {
+        for u in step.uses.iter().filter(|u| u.access.writes()) {
+            fillers.insert(u.span.offset.0, id);
+        }
+    }
+    let mut at = BTreeMap::new();
+    for row in &frame.found {
+        let filler = fillers.get(&(4 * u64::from(row.first))).copied().ok_or("a row is not filled")?;
+        for slot in &frame.words[row.first as usize..row.end() as usize] {
+            let FrameSlot::Bound(id) = slot else { continue };
+            if at.insert(*id, filler).is_some() {
+                return Err(format!("{id:?} is found in two words"));
+            }
+        }
+    }
+    Ok(at)
+}
+
+/// The found symbols that the host must know: that rows are of, and that outputs, values, branches and loops name.
+fn named(scope: &Scope<'_>, frame: &Frame) -> BTreeSet<SymbolId> {
+    let (program, symbols) = (scope.program, &scope.plan.symbols);
+    let mut named: BTreeSet<SymbolId> = frame.found.iter().flat_map(|row| &row.symbols).copied().collect();
+    let outputs = scope.plan.outputs.iter().flat_map(|slot| slot.shape.iter());
+    let values = program.values.iter().flat_map(|v| v.shape.iter());
+    let branches = program.steps.iter().flat_map(|step| step.when.branches());
+    for e in outputs.chain(values).chain(branches.map(|b| &b.taken)) {
+        e.visit_vars(|v| named.extend(v.symbol().filter(|id| symbols.is_found(*id))));
+    }
+    let turns = Turn::all(program).into_iter().filter(|turn| !turn.counted);
+    named.extend(turns.map(|turn| turn.running));
+    named
 }
 
 /// Which value a count is, and where it lies.

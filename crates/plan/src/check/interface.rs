@@ -40,6 +40,7 @@ fn weights(plan: &Plan, findings: &mut Findings) {
         }
         let bytes = byte_count(p.encoding, &p.shape).ok();
         let what = format!("param {}", p.name);
+        filled(&what, p.span, bytes, findings);
         aligned_slot(plan, what, p.span, (RegionKind::Weights, alignment), bytes, findings);
         stored.push((format!("param {}", p.name), p.span));
     }
@@ -47,6 +48,7 @@ fn weights(plan: &Plan, findings: &mut Findings) {
         // A tensor from a file may have other bytes than its shape says.
         let held = c.data.bytes().len() as u64;
         let bytes = byte_count(c.data.encoding(), c.data.shape()).ok().filter(|b| *b == held);
+        filled(&format!("constant {i}"), c.span, bytes, findings);
         slot(plan, format!("constant {i}"), c.span, RegionKind::Weights, bytes, findings);
         stored.push((format!("constant {i}"), c.span));
     }
@@ -63,6 +65,7 @@ fn weights(plan: &Plan, findings: &mut Findings) {
 fn states(plan: &Plan, findings: &mut Findings) {
     for s in &plan.states {
         let bytes = byte_count(s.dtype, &s.shape).ok();
+        filled(&format!("state {}", s.name), s.span, bytes, findings);
         slot(plan, format!("state {}", s.name), s.span, RegionKind::States, bytes, findings);
     }
     disjoint(plan.states.iter().map(|s| (format!("state {}", s.name), s.span)).collect(), findings);
@@ -146,6 +149,14 @@ fn slot(
     findings: &mut Findings,
 ) {
     aligned_slot(plan, what, span, (region, SLOT_ALIGNMENT), bytes, findings);
+}
+
+/// The host writes so many bytes of a slot: its steps read to its end.
+fn filled(what: &str, span: Span, bytes: Option<u64>, findings: &mut Findings) {
+    if bytes.is_some_and(|b| b < span.len.0) {
+        let what = what.to_owned();
+        findings.add(Fault::Slot { what, span, why: "it has fewer bytes than its slot" });
+    }
 }
 
 fn aligned_slot(
@@ -239,7 +250,7 @@ fn apart_from_its_slot(scope: &Scope<'_>, v: &PlanValue) -> Option<&'static str>
         O::StateBefore(_) | O::StateAfter(_) | O::StateCarried(_) => same(own_slot(plan, v.origin)),
         O::Input(_) => front(own_slot(plan, v.origin)),
         O::Derived => region(&[RegionKind::Weights]),
-        O::Frame => region(&[RegionKind::Frame]),
+        O::Frame => region(&[RegionKind::Frame]).or_else(|| behind_the_words(scope, v.span)),
         O::Status => region(&[RegionKind::Status]),
         O::Step => region(&[RegionKind::Scratch, RegionKind::IoIn, RegionKind::IoOut]),
         O::Carried => region(&[RegionKind::Scratch]),
@@ -250,6 +261,12 @@ fn apart_from_its_slot(scope: &Scope<'_>, v: &PlanValue) -> Option<&'static str>
         // `found` knows the run, and so where its rows are.
         O::Found(_) => region(&[RegionKind::Frame]),
     }
+}
+
+/// Why a value does not end with the words that the host writes, if it does not. A frame without any has room for one.
+fn behind_the_words(scope: &Scope<'_>, span: Span) -> Option<&'static str> {
+    let words = scope.run.map_or(0, |run| 4 * run.frame.len_words());
+    (span.end().0 > words.max(4)).then_some("it ends behind the words of the frame")
 }
 
 /// The slot of the interface that holds a value; nothing for what has none, or where the plan has no such slot.

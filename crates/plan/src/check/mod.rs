@@ -9,9 +9,11 @@
 //! - every RAW, WAR and WAW pair is cut by a barrier whose flags cover both accesses, by a segment border or by the
 //!   seam barrier that every GPU segment begins with; status atomics commute with themselves;
 //! - a value that several steps write is filled by them, each element once;
+//! - steps read, and outputs have, bytes that were written: elements of values, slots to their ends;
 //! - every span lies in its region, in one chunk and in its value's slot; views stay inside their spans at the ends of
 //!   the symbols' ranges; kernels, grids and frame words are what declarations and target allow;
-//! - a row of found words is filled by one step, whose program gives each word its value whatever is found;
+//! - a row of found words is filled by one step, whose program gives each word its value whatever is found; the host
+//!   learns what it takes part in from one word of each found symbol, before it asks;
 //! - after a stop no step writes what outlives its replay, and no scalar goes on;
 //! - no kernel's loops iterate more often than the target lets them;
 //! - of the steps that stand in branches, those of a branch not taken do nothing, and what both branches write is read
@@ -54,6 +56,7 @@ mod turns;
 mod versions;
 mod when;
 pub mod words;
+mod written;
 
 pub(crate) use bindings::BindingLaws;
 pub use bindings::REMEMBERED;
@@ -74,6 +77,7 @@ use footprint::Samples;
 use hazards::Hazards;
 use std::collections::BTreeSet;
 use versions::Versions;
+use written::Written;
 
 /// What was counted while a plan was checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -247,6 +251,7 @@ fn check_program(
     let corners = Corners::of_program(scope);
     let (samples, loops) = (Samples::of(scope, &corners), Loops::of(*scope));
     let (mut coverage, mut hazards) = (Coverage::new(scope), Hazards::new(scope));
+    let written = Written::of(scope);
     let mut versions = Versions::new(scope, touches, derived, findings);
     for (level, step) in scope.by_level() {
         if let Some(decl) = step::check(scope, level, step, findings) {
@@ -257,11 +262,13 @@ fn check_program(
         bounds::check(scope, &corners, step, findings);
         when::check(scope, &corners.symbols, step, findings);
         coverage.add(scope, step.1);
+        written.check(scope, &corners, step, findings);
         hazards.check(scope, level, step, findings);
         versions.follow(scope, step, findings);
     }
     coverage.check(scope, &corners, findings);
-    bounds::check_outputs(scope, &corners, findings);
+    written.check_derived(scope, findings);
+    written.check_outputs(scope, &corners, findings);
     hazards.count(figures);
     versions.finish(scope, findings)
 }

@@ -100,7 +100,8 @@ fn host_fault(u: &Use) -> Option<&'static str> {
 fn is_of_kind(step: &Step, u: &Use) -> bool {
     use Access as A;
     match (&step.kind, u.access) {
-        (StepKind::Dispatch { .. }, A::ShaderRead | A::ShaderWrite) => true,
+        (StepKind::Dispatch { .. }, A::ShaderRead) => u.span.region != RegionKind::Status,
+        (StepKind::Dispatch { .. }, A::ShaderWrite) => true,
         (StepKind::Dispatch { .. }, A::IndirectRead) => u.span.region == RegionKind::Frame,
         (StepKind::Dispatch { .. }, A::StatusAtomic) => u.span.region == RegionKind::Status,
         (StepKind::Advance { .. }, A::ShaderWrite) => u.span.region == RegionKind::Frame,
@@ -150,6 +151,12 @@ fn offered(plan: &Plan, call: &KernelCall, decl: &KernelDecl, faults: &mut Vec<F
     if let Some(variant) = decl.variant(&call.variant) {
         for &feature in variant.features.iter().filter(|f| !offers(target, **f)) {
             faults.push(Fault::Feature { variant: call.label(), feature });
+        }
+    }
+    for fill in &call.holes {
+        if decl.hole(&fill.hole).is_some_and(|hole| fill.is_too_wide(hole)) {
+            let what = format!("hole `{}` has 32 bits of an element, its body 64", fill.hole);
+            faults.push(Fault::Argument { what });
         }
     }
     if !target.features.int64 && call.holes.iter().any(|h| h.expr.computes_int64()) {

@@ -3,7 +3,7 @@
 use super::{HoleDecl, KernelDecl};
 use crate::frame::FrameWord;
 use crate::view::{Storage, View};
-use pumice_types::scalar::ScalarExpr;
+use pumice_types::scalar::{RegType, ScalarExpr};
 use pumice_types::{DType, Encoding, EncodingClass, Scheme};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -350,6 +350,32 @@ impl KernelCall {
         if fill.result.is_some() == (hole.ty.glsl() == "void") {
             return wrong("result and declaration disagree");
         }
-        Ok(())
+        body_fault(fill).map_or(Ok(()), wrong)
+    }
+}
+
+/// Why a body is no body of a hole, if it is not: what it takes and gives is not there.
+fn body_fault(fill: &HoleFill) -> Option<&'static str> {
+    let expr = &fill.expr;
+    if fill.inputs.len() != expr.inputs().len() {
+        return Some("another number of inputs than its expression takes");
+    }
+    let mut given = fill.result.iter().chain(fill.stores.iter().map(|(_, output)| output));
+    if given.any(|&output| usize::from(output) >= expr.outputs().len()) {
+        return Some("no such output of its expression");
+    }
+    None
+}
+
+impl HoleFill {
+    /// Whether the body takes or gives 64-bit integers where the hole has 32 bits of an element.
+    pub(crate) fn is_too_wide(&self, hole: &HoleDecl) -> bool {
+        let (expr, is_wide) = (&self.expr, |ty: &RegType| ty.bits() == 64);
+        let mut registers = expr.inputs().iter().copied().chain(expr.insts().iter().map(|i| i.ty));
+        let by_value =
+            self.inputs.iter().zip(expr.inputs()).filter(|(i, _)| !matches!(i, HoleInput::Slot(_)));
+        let result = self.result.and_then(|output| expr.output_type(usize::from(output)));
+        (hole.ty.width() > 1 && registers.any(|ty| is_wide(&ty)))
+            || by_value.map(|(_, ty)| ty).chain(&result).any(is_wide)
     }
 }

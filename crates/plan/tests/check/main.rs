@@ -6,6 +6,7 @@ mod plans;
 mod print;
 mod sketch;
 mod strangers;
+mod unwritten;
 
 use pumice_plan::check::{CheckError, Fault, ProgramRef, check, judge::brute_force, mutate::mutations};
 use pumice_plan::kernel::Feature;

@@ -72,12 +72,12 @@ impl DimExpr {
 
     /// The smaller of the two.
     pub fn min_with(&self, other: &DimExpr) -> DimExpr {
-        self.extremum(other, |a, b| a.min(b), Atom::Min, DimExpr::is_min_of)
+        self.extremum(other, |a, b| a.min(b), Atom::Min, [DimExpr::is_min_of, DimExpr::is_max_of])
     }
 
     /// The larger of the two.
     pub fn max_with(&self, other: &DimExpr) -> DimExpr {
-        self.extremum(other, |a, b| a.max(b), Atom::Max, DimExpr::is_max_of)
+        self.extremum(other, |a, b| a.max(b), Atom::Max, [DimExpr::is_max_of, DimExpr::is_min_of])
     }
 
     fn extremum(
@@ -85,15 +85,16 @@ impl DimExpr {
         other: &DimExpr,
         fold: fn(i64, i64) -> i64,
         atom: fn(Box<(DimExpr, DimExpr)>) -> Atom,
-        is_of: fn(&DimExpr, &DimExpr) -> bool,
+        [is_of, is_opposite]: [fn(&DimExpr, &DimExpr) -> bool; 2],
     ) -> DimExpr {
         if let Some(too_large) = self.either_too_large(other) {
             return too_large;
         }
-        if self == other || is_of(self, other) {
+        // min(a, max(a, b)) is a, as max(a, min(a, b)) is.
+        if self == other || is_of(self, other) || is_opposite(other, self) {
             return self.clone();
         }
-        if is_of(other, self) {
+        if is_of(other, self) || is_opposite(self, other) {
             return other.clone();
         }
         if let Some(d) = (self - other).as_const() {

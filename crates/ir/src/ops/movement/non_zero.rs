@@ -42,7 +42,7 @@ impl GraphBuilder {
         let g = self.composition("non_zero");
         let zero = g.constant_scalar(ty.dtype(), 0.0);
         let mask = if ty.dtype() == DType::Bool { x } else { g.not_equal(x, zero) };
-        let flat = g.reshape_to(mask, vec![product(&ty.shape)]);
+        let flat = if ty.rank() == 1 { mask } else { g.reshape_to(mask, vec![product(&ty.shape)]) };
         let at = g.places_of_true(flat);
         let all = match ty.rank() {
             0 => g.reshape_to(g.narrow(at, 0, 0u64, 0u64), vec![0u64.into(), g.dim_of(at, 0)]),
@@ -68,7 +68,7 @@ impl GraphBuilder {
 
     /// Slices of an axis whose condition is true, in their order (ONNX Compress): x\[…, d, …\], condition bool\[k\],
     /// k ≤ d → \[…, n, …\]; without an axis elements of x in row-major order → \[n\]. n is found while the program runs
-    /// ([`extent_of`](GraphBuilder::extent_of)).
+    /// ([`extent_of`](GraphBuilder::extent_of)), once for all that one condition chooses: such values have one extent.
     ///
     /// ```
     /// # use pumice_ir::{GraphBuilder, bool_, f32};
@@ -96,9 +96,19 @@ impl GraphBuilder {
     }
 
     /// The places at which a mask is true, in their order: bool\[m\] → i32\[n\], n found. Place p of them is where the
-    /// number of true elements first exceeds p.
+    /// number of true elements first exceeds p. Of one mask they are found once.
     #[track_caller]
     fn places_of_true(&self, mask: Value) -> Value {
+        if let Some(known) = self.known_places(mask) {
+            return known;
+        }
+        let places = self.find_places(mask);
+        self.know_places(mask, places);
+        places
+    }
+
+    #[track_caller]
+    fn find_places(&self, mask: Value) -> Value {
         let ones = self.cast(mask, DType::I32);
         let sums = self.cum_sum(ones, CumSum::default());
         let count = self.reduce_sum(ones, &[0], false);
