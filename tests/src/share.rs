@@ -60,7 +60,7 @@ impl Share {
         cases
     }
 
-    /// Whether case number `i` is one of every fourth, another one from commit to commit: for suites that run on a driver
+    /// Whether case number `i` is one of every fourth, others from commit to commit: for suites that run on a driver
     /// what the evaluator and the interpreter run in full.
     pub fn has_of_few(self, i: usize) -> bool {
         let few = self.shares.min(4);

@@ -4,7 +4,7 @@
 //! between, so of every plan that was not just compiled here the laws are evaluated again at each new binding of its
 //! symbols: the rule of every dispatch, every view in its span and in what is written of its value, values that are
 //! written in parts, outputs. What also varies with scalars is evaluated at each of their new values; an argument that
-//! varies with a scalar and is asked by no rule is a value, which kernels clamp. Dispatches that are alike are evaluated
+//! varies with a scalar and is asked by no rule is a value, which kernels clamp. Of alike dispatches one is evaluated
 //! once.
 //!
 //! What does not depend on bindings was followed by `check`; the advance of the frame, grids and loops hold for all
@@ -172,6 +172,16 @@ impl Laws {
         laws.dispatches(scope, run);
         laws.views(scope);
         laws.reads(scope);
+        laws.parts(scope);
+        laws.rows(scope, run);
+        laws.outputs(scope, run);
+        if !laws.by_scalars.iter().all(Group::is_empty) {
+            laws.scalars = (0..scope.plan.scalars.len() as u32).map(ScalarId).collect();
+        }
+        laws
+    }
+
+    fn parts(&mut self, scope: &Scope<'_>) {
         let mut coverage = Coverage::new(scope);
         scope.steps().for_each(|(_, step)| coverage.add(scope, step));
         for (version, uses) in coverage.parts(scope) {
@@ -181,24 +191,25 @@ impl Laws {
             let by_scalars = views().any(view_names_scalar) || choices().any(|b| names_scalar(&b.taken));
             let of_views = views().flat_map(View::expressions);
             let found = Found(scope).of_expressions(of_views.chain(choices().map(|b| &b.taken)));
-            laws.group(by_scalars, found).parts.push((version, uses));
+            self.group(by_scalars, found).parts.push((version, uses));
         }
+    }
+
+    fn rows(&mut self, scope: &Scope<'_>, run: &Run) {
         for (i, row) in run.frame.found.iter().enumerate() {
-            let found = Found(scope)
-                .of_expressions(&row.symbols.iter().map(|id| DimExpr::symbol(*id)).collect::<Vec<_>>());
-            laws.group(false, found).rows.push(i);
+            let symbols: Vec<DimExpr> = row.symbols.iter().map(|id| DimExpr::symbol(*id)).collect();
+            self.group(false, Found(scope).of_expressions(&symbols)).rows.push(i);
         }
+    }
+
+    fn outputs(&mut self, scope: &Scope<'_>, run: &Run) {
         let values = run.outputs.iter().filter_map(|id| elements_of(scope, scope.program.value(*id)?));
         let slots = scope.plan.outputs.iter().map(|slot| &*slot.shape);
         let extents: Vec<&DimExpr> = slots.chain(values).flatten().collect();
         if extents.iter().any(|e| e.as_const().is_none()) {
             let found = Found(scope).of_expressions(extents.iter().copied());
-            laws.group(extents.iter().any(|e| names_scalar(e)), found).has_outputs = true;
+            self.group(extents.iter().any(|e| names_scalar(e)), found).has_outputs = true;
         }
-        if !laws.by_scalars.iter().all(Group::is_empty) {
-            laws.scalars = (0..scope.plan.scalars.len() as u32).map(ScalarId).collect();
-        }
-        laws
     }
 
     fn groups(&mut self, by_scalars: bool) -> &mut Vec<Group> {
@@ -330,52 +341,71 @@ impl Group {
         (self.dispatches.len() + all) as u64
     }
 
-    /// Asks every law, whatever is found.
+    /// Asks a law, whatever is found.
+    fn ask(
+        &self,
+        search: &mut Search<'_>,
+        about: About,
+        law: impl Fn(&Sample<'_>) -> Option<Broken>,
+    ) -> Result<(), Unsure> {
+        let answer = match (self.found.is_empty(), &about) {
+            (false, _) => search.ask_all(&self.found, law),
+            (true, About::Step(_)) => search.ask(law, 1),
+            (true, _) => search.ask(law, 0),
+        };
+        answer.map_err(|doubt| Unsure { doubt, about, found: self.found.clone() })
+    }
+
+    /// Asks every law.
     fn hold(
         &self,
-        (scope, run, written): (&Scope<'_>, &Run, &Written),
+        of: (&Scope<'_>, &Run, &Written),
         search: &mut Search<'_>,
         steered: Steered,
     ) -> Result<(), Unsure> {
-        let mut ask = |about: About, law: &dyn Fn(&Sample<'_>) -> Option<Broken>| {
-            let answer = match (self.found.is_empty(), &about) {
-                (false, _) => search.ask_all(&self.found, law),
-                (true, About::Step(_)) => search.ask(law, 1),
-                (true, _) => search.ask(law, 0),
-            };
-            answer.map_err(|doubt| Unsure { doubt, about, found: self.found.clone() })
-        };
-        for &row in &self.rows {
-            ask(About::Row(row), &|sample| Some((None, Fault::Frame(row_fault(run, row, sample)?))))?;
-        }
-        for (at, view, span) in &self.views {
-            ask(About::View(at.step), &|sample| {
-                Some((Some(at.step), bounds::view_at(at.index, view, *span, sample.at())?))
-            })?;
-        }
+        self.hold_views(of, search)?;
+        let (scope, run, _) = of;
         for &id in &self.dispatches {
             let step = &scope.program.steps[id.0 as usize];
-            ask(About::Step(id), &|sample| Some((Some(id), dispatch_fault(run, step, sample, steered)?)))?;
+            let fault = |sample: &Sample<'_>| Some((Some(id), dispatch_fault(run, step, sample, steered)?));
+            self.ask(search, About::Step(id), fault)?;
         }
         for (version, uses) in &self.parts {
             let value = &scope.program.values[version.0 as usize];
-            ask(About::Value(*version), &|sample| {
+            self.ask(search, About::Value(*version), |sample| {
                 let why = filled_at(scope, value, uses, sample.at()).err()?;
                 Some((None, Fault::Coverage { name: scope.name(*version), why }))
+            })?;
+        }
+        if self.has_outputs {
+            return self.ask(search, About::Outputs, |sample| outputs(of, sample.at()));
+        }
+        Ok(())
+    }
+
+    /// Asks the laws of found words, of views and of what is read.
+    fn hold_views(
+        &self,
+        (scope, run, written): (&Scope<'_>, &Run, &Written),
+        search: &mut Search<'_>,
+    ) -> Result<(), Unsure> {
+        for &row in &self.rows {
+            let fault = |sample: &Sample<'_>| Some((None, Fault::Frame(row_fault(run, row, sample)?)));
+            self.ask(search, About::Row(row), fault)?;
+        }
+        for (at, view, span) in &self.views {
+            self.ask(search, About::View(at.step), |sample| {
+                Some((Some(at.step), bounds::view_at(at.index, view, *span, sample.at())?))
             })?;
         }
         for at in &self.reads {
             let step = &scope.program.steps[at.step.0 as usize];
             let u = (at.index, &step.uses[at.index]);
-            ask(About::View(at.step), &|sample| {
+            self.ask(search, About::View(at.step), |sample| {
                 Some((Some(at.step), written.fault_at(scope, step, u, sample.at())?))
             })?;
         }
-        if self.has_outputs {
-            ask(About::Outputs, &|sample| outputs((scope, run, written), sample.at()))
-        } else {
-            Ok(())
-        }
+        Ok(())
     }
 }
 

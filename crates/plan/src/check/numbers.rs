@@ -1,7 +1,7 @@
 //! Numbers that follow from what a run finds, for all that it may find at once.
 //!
 //! In: found symbols, each between two ends ([`Intervals`]), and expressions of them. A [`Number`] is what an
-//! expression is at the lower ends, and the expression itself. Rules compute with numbers and compare them as they do with any
+//! expression is at the lower ends, and the expression itself. Rules compute with numbers and compare them as with any
 //! others; every answer is that at the lower ends. Where the intervals do not show that the answer is the same for all
 //! that they hold, they note where they must be cut ([`Intervals::open`]). So what a law says of numbers, and notes
 //! nothing, it says of every value in the intervals: each would have taken the same way through the law.

@@ -1,7 +1,7 @@
 //! A law that depends on what is found, shown for all that may be found.
 //!
 //! In: a law, found symbols with their largest values. The law is asked of all values at once ([`Intervals`]). Where
-//! its answer is not seen to be the same for all, the intervals are cut where it changes, else in halves, and each part is
+//! its answer is not seen to be the same for all, they are cut where it changes, else in halves, and each part is
 //! asked alone, at last single values. So the law is believed of no value that it was not asked of, alone or with
 //! others. Every question is charged; what would take too many is refused.
 

@@ -47,13 +47,14 @@ impl Written {
         Written { units }
     }
 
-    /// Bytes of a value that hold it, from its first on.
+    /// Bytes of a value that hold it, from its first on; more than its span has where it does not fit.
     fn bytes<'b>(&self, scope: &Scope<'_>, id: VersionId, at: At<'b>) -> Result<Number<'b>, EvalError> {
         let value = &scope.program.values[id.0 as usize];
         let whole = Number::from(value.span.len.0);
         let Some(unit) = self.units[id.0 as usize] else { return Ok(whole) };
         match elements_of(scope, value) {
-            Some(shape) => Ok((count(shape, at)?.div_ceil(unit.elements) * unit.bytes).min(whole)),
+            Some(shape) if unit.elements == 1 => Ok(count(shape, at)? * unit.bytes),
+            Some(shape) => Ok(count(shape, at)?.div_ceil(unit.elements) * unit.bytes),
             None => Ok(whole),
         }
     }
@@ -123,7 +124,7 @@ impl Written {
             let is_made = value.origin == VersionOrigin::Derived && self.units[i].is_some();
             let nothing = Bindings::new();
             let written = || self.bytes(scope, VersionId(i as u32), At::from(&nothing));
-            let fills = || written().is_ok_and(|bytes| bytes.fixed_extent() == value.span.len.0);
+            let fills = || written().is_ok_and(|bytes| bytes.fixed_extent() >= value.span.len.0);
             if is_made && scope.run.is_none() && !fills() {
                 let what = format!("derived weight {}", value.name);
                 findings.add(Fault::Slot { what, span: value.span, why: "it has fewer bytes than its slot" });

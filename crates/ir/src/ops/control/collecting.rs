@@ -7,6 +7,9 @@ use super::turns::{Ends, Numbered};
 use crate::builder::{GraphBuilder, Value};
 use pumice_types::{DType, DimExpr};
 
+/// The method whose turns a condition ends.
+const METHOD: &str = "while_collecting";
+
 impl GraphBuilder {
     /// [`loop_`](GraphBuilder::loop_) whose turns give outputs, too: `(carried, outputs) = body(i, carried)`; what the
     /// last turn left, and the outputs of all, stacked along a new first axis (ONNX Loop's scan outputs). `turns` of
@@ -106,6 +109,12 @@ impl GraphBuilder {
         self.collected_while(most, carried, &condition, &body)
     }
 
+    /// The mistake of a value that is no condition.
+    #[track_caller]
+    fn no_condition(&self, condition: Value) -> Option<Value> {
+        self.checked_operands(METHOD, &["condition"], &[condition], is_condition).err()
+    }
+
     #[track_caller]
     fn collected_while(
         &self,
@@ -114,10 +123,9 @@ impl GraphBuilder {
         condition: &dyn Fn(&GraphBuilder, &[Value]) -> Value,
         body: &dyn Fn(&GraphBuilder, &[Value]) -> Scanned,
     ) -> Scanned {
-        const METHOD: &str = "while_collecting";
         let g = self.composition(METHOD);
         let first = condition(&g, carried);
-        let no_condition = self.checked_operands(METHOD, &["condition"], &[first], is_condition).err();
+        let no_condition = self.no_condition(first);
         let first = if no_condition.is_some() { g.constant_scalar(DType::Bool, 0.0) } else { first };
         let turns = Numbered::begin(&g, carried, &Ends::When(first));
         let ((next, outputs), i) = (body(&g, &turns.begun), turns.i);
@@ -130,7 +138,7 @@ impl GraphBuilder {
             Err(wrong) => return wrong.results(&g.last(), METHOD, carried, &outputs),
         };
         let again = condition(&g, &next);
-        if let Err(mistake) = self.checked_operands(METHOD, &["condition"], &[again], is_condition) {
+        if let Some(mistake) = self.no_condition(again) {
             return (vec![mistake; carried.len()], vec![mistake; outputs.len()]);
         }
         let ((closed, collected), name) = (left.close(Ends::When(again)), g.name().to_owned());
