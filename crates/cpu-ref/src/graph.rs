@@ -155,14 +155,10 @@ pub fn eval_graph_with(
     let bindings = Cow::Borrowed(bindings);
     let mut run = Run { graph, leaves, bindings, options, custom, demand, needed, loops, last_use, result };
     for (id, _) in graph.nodes() {
-        let reported = run.result.status.len();
         match run.loops.ended_by(id) {
-            Some(l) => run.turns(l)?,
-            None if run.loops.inside(id).is_none() => run.node(id)?,
+            Some(l) => run.reporting(id, |run| run.turns(l))?,
+            None if run.loops.inside(id).is_none() => run.reporting(id, |run| run.node(id))?,
             None => {}
-        }
-        if !run.needed[id.index()] {
-            run.result.status.truncate(reported);
         }
     }
     let mut result = run.result;
@@ -186,6 +182,20 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// What a node does, without its reports where nobody needs it.
+    fn reporting(
+        &mut self,
+        id: NodeId,
+        compute: impl FnOnce(&mut Self) -> Result<(), EvalError>,
+    ) -> Result<(), EvalError> {
+        let reported = self.result.status.len();
+        compute(self)?;
+        if !self.needed[id.index()] {
+            self.result.status.truncate(reported);
+        }
+        Ok(())
+    }
+
     /// The next node.
     fn node(&mut self, id: NodeId) -> Result<(), EvalError> {
         let (graph, node) = (self.graph, self.graph.node(id));
@@ -256,11 +266,7 @@ impl Run<'_> {
         // A node may stand before the one that finds it.
         l.running.as_symbol().into_iter().for_each(|symbol| self.bindings.to_mut().bind(symbol, 1));
         for &id in l.nodes.iter().filter(|id| graph.node(**id).op.carries().is_none()) {
-            let reported = self.result.status.len();
-            self.node(id)?;
-            if !self.needed[id.index()] {
-                self.result.status.truncate(reported);
-            }
+            self.reporting(id, |run| run.node(id))?;
         }
         let next = graph.node(l.end).operands().take(l.carried.len());
         Ok(next.map(|v| self.result.values[v.index()].clone()).collect())

@@ -72,12 +72,11 @@ fn words(span: Span) -> Range<u32> {
 
 /// Words of the frame that a step writes: the advance has all of it at hand and writes what its instructions name.
 fn words_written(step: &Step, frame: Option<&Frame>) -> Vec<u32> {
-    let writes = step.uses.iter().filter(|u| u.access.writes() && u.span.region == RegionKind::Frame);
-    let all = writes.flat_map(|u| words(u.span));
-    match (&step.kind, frame) {
-        (StepKind::Advance { .. }, Some(frame)) => all.filter(|w| frame.advances(*w)).collect(),
-        _ => all.collect(),
+    if let (StepKind::Advance { .. }, Some(frame)) = (&step.kind, frame) {
+        return frame.advanced_words().collect();
     }
+    let writes = step.uses.iter().filter(|u| u.access.writes() && u.span.region == RegionKind::Frame);
+    writes.flat_map(|u| words(u.span)).collect()
 }
 
 #[cfg(test)]

@@ -133,13 +133,13 @@ pub enum FrameError {
 pumice_types::debug_as_display!(FrameError);
 
 impl Frame {
-    /// Whether the advance writes or clears a word.
-    pub fn advances(&self, word: u32) -> bool {
-        let writes = |op: &AdvanceOp| {
+    /// The words that the advance writes or clears; some more than once.
+    pub fn advanced_words(&self) -> impl Iterator<Item = u32> + '_ {
+        let len = u32::try_from(self.words.len()).unwrap_or(u32::MAX);
+        self.advance.iter().flat_map(move |op| {
             let words = if op.op == AdvanceKind::ClearIf { op.b } else { 1 };
-            (op.dst.0..op.dst.0.saturating_add(words)).contains(&word)
-        };
-        self.advance.iter().any(writes)
+            op.dst.0..op.dst.0.saturating_add(words).min(len)
+        })
     }
 
     /// Words of the frame with the advance program after them.
