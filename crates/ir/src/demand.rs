@@ -30,7 +30,7 @@ impl Demand {
         if graph.nodes().all(|(_, node)| plain(node)) {
             return Demand::default();
         }
-        let (of, finders, loops) = (vec![None; graph.nodes().len()], finders(graph), Loops::of(graph));
+        let (of, finders, loops) = (vec![None; graph.nodes().len()], graph.finders(), Loops::of(graph));
         let mut needs = Needs { graph, of, finders, loops };
         let ends = graph.outputs().iter().map(|o| o.value).chain(graph.final_states());
         ends.for_each(|v| needs.value(v, &When::ALWAYS));
@@ -49,11 +49,6 @@ impl Demand {
     pub fn is_same(&self, a: NodeId, b: NodeId) -> bool {
         self.of.get(a.index()) == self.of.get(b.index())
     }
-}
-
-/// The nodes that find symbols.
-fn finders(graph: &Graph) -> BTreeMap<SymbolId, NodeId> {
-    graph.nodes().filter_map(|(id, node)| Some((node.op.finds()?, id))).collect()
 }
 
 struct Needs<'g> {
@@ -101,14 +96,21 @@ impl Needs<'_> {
     fn known_before(&self, id: NodeId, when: When) -> When {
         let of_loop = self.loops.ended_by(id).and_then(|l| self.loops.all[l].nodes.first());
         let first = of_loop.copied().unwrap_or(id);
-        let is_turn = |e: &DimExpr| self.loops.all.iter().any(|l| l.running == *e);
-        let early = |e: &DimExpr| {
-            let late = |symbol: SymbolId| self.finders.get(&symbol).is_some_and(|finder| *finder >= first);
-            e.find_var(|v| v.symbol().is_some_and(late)).is_none()
-        };
         let branches = when.branches();
-        let known = branches.iter().take_while(|b| is_turn(&b.taken) || early(&b.taken)).count();
+        let known =
+            branches.iter().take_while(|b| self.is_turn(&b.taken) || self.is_early(&b.taken, first)).count();
         if known == branches.len() { when } else { When::all(branches[..known].to_vec()) }
+    }
+
+    /// Whether a choice is whether a loop runs.
+    fn is_turn(&self, choice: &DimExpr) -> bool {
+        self.loops.all.iter().any(|l| l.running == *choice)
+    }
+
+    /// Whether all that a choice follows from is found before a node.
+    fn is_early(&self, choice: &DimExpr, node: NodeId) -> bool {
+        let late = |symbol: SymbolId| self.finders.get(&symbol).is_some_and(|finder| *finder >= node);
+        choice.find_var(|v| v.symbol().is_some_and(late)).is_none()
     }
 
     /// The extents that the node names are found wherever it is computed.
@@ -131,9 +133,7 @@ impl Needs<'_> {
     fn outside(&self, id: NodeId, when: &When) -> When {
         let own = self.loops.inside(id).filter(|_| self.graph.node(id).op.carries().is_none());
         let own = own.map(|l| &self.loops.all[l].running);
-        let of_other = |branch: &Branch| {
-            Some(&branch.taken) != own && self.loops.all.iter().any(|l| l.running == branch.taken)
-        };
+        let of_other = |branch: &Branch| Some(&branch.taken) != own && self.is_turn(&branch.taken);
         match when.branches().iter().position(of_other) {
             Some(at) => When::all(when.branches()[..at].to_vec()),
             None => when.clone(),

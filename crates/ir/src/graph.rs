@@ -5,8 +5,9 @@ use crate::ops::Op;
 use crate::place::Place;
 use crate::shape::ValueType;
 use crate::state::Feed;
-use pumice_types::{DimExpr, SymbolTable, Tensor};
+use pumice_types::{DimExpr, SymbolId, SymbolTable, Tensor};
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// One application of an op.
@@ -278,6 +279,11 @@ impl Graph {
             node.operands().for_each(|v| users[v.index()].push(id));
         }
         users
+    }
+
+    /// By symbol that the run finds, the node that finds it.
+    pub fn finders(&self) -> BTreeMap<SymbolId, NodeId> {
+        self.nodes().filter_map(|(id, node)| Some((node.op.finds()?, id))).collect()
     }
 
     /// Whether a node reads a value, or it is an output.

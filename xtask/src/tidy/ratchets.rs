@@ -21,7 +21,7 @@ const COLUMNS: usize = 120;
 /// Functions of more than [`MOST`] tokens; aim: 0.
 const LARGE_FUNCTIONS: usize = 0;
 /// Tokens in functions over [`LONG`], in thousandths of the tokens in functions; aim: 350.
-const LONG_SHARE: usize = 344;
+const LONG_SHARE: usize = 340;
 /// Comments beyond [`COLUMNS`]; aim: 0.
 const WIDE_COMMENTS: usize = 0;
 

@@ -528,6 +528,11 @@ macro_rules! define_op {
                 match self { $($(Op::$Name(op) => op.visit_dims(visit),)*)* }
             }
 
+            /// Shows the symbols that its attributes name.
+            pub fn visit_symbols(&self, visit: &mut dyn FnMut(SymbolId)) {
+                self.visit_dims(&mut |e| e.visit_vars(|v| v.symbol().into_iter().for_each(&mut *visit)));
+            }
+
             /// Puts others in the places of the integer expressions in its attributes.
             pub fn map_dims(&mut self, map: &dyn Fn(&DimExpr) -> DimExpr) {
                 match self { $($(Op::$Name(op) => op.map_dims(map),)*)* }

@@ -5,7 +5,7 @@ use super::{Patch, PatchError, PatchRef};
 use crate::entity::{NodeId, ValueId};
 use crate::graph::Graph;
 use crate::ops::Op;
-use pumice_types::{DimExpr, SymbolId};
+use pumice_types::SymbolId;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -174,8 +174,7 @@ impl<'p> Patched<'p> {
         let finders: BTreeMap<SymbolId, usize> = finders.collect();
         for (i, op) in ops.into_iter().enumerate().filter(|(_, op)| op.finds().is_none()) {
             let mut found = Vec::new();
-            let mut look = |id: Option<SymbolId>| found.extend(id.and_then(|id| finders.get(&id)));
-            op.visit_dims(&mut |e: &DimExpr| e.visit_vars(|v| look(v.symbol())));
+            op.visit_symbols(&mut |id| found.extend(finders.get(&id)));
             if !found.is_empty() {
                 self.finders.insert(i, found);
             }

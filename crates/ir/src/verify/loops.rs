@@ -13,20 +13,25 @@ pub(super) fn loop_rules(graph: &Graph, loops: &Loops) -> Vec<BuildError> {
     let of_no_loop = |(id, node): (NodeId, &Node)| node.op.carries().is_some() && loops.inside(id).is_none();
     let stray =
         graph.nodes().filter(|n| of_no_loop(*n)).map(|(id, _)| (id, "what it carries belongs to no loop"));
-    let wrong_end = |l: &LoopInfo| wrong_end(graph, l).or_else(|| states::wrong_left(graph, l));
-    let ends = loops.all.iter().filter_map(|l| Some((l.end, wrong_end(l)?)));
-    let of_turns = |(number, l): (usize, &LoopInfo)| {
-        let wrong = |id: &NodeId| Some((*id, wrong_in_turn(graph, loops, number, *id)?));
-        l.nodes.iter().chain([&l.end]).filter_map(wrong).collect::<Vec<_>>()
-    };
-    let turns = loops.all.iter().enumerate().flat_map(of_turns);
+    let of_loops = loops.all.iter().enumerate().flat_map(|(number, _)| wrong_in_loop(graph, loops, number));
     let naming = graph.nodes().filter(|n| !loops.is_empty() && names_a_turn(loops, *n));
     let naming = naming.map(|(id, _)| (id, "it names what says whether a loop runs"));
     let error = |(id, reason): (NodeId, &str)| BuildError::Loop {
         node: graph.node_name(id).to_owned(),
         reason: reason.to_owned(),
     };
-    stray.chain(ends).chain(turns).chain(naming).map(error).collect()
+    stray.chain(of_loops).chain(naming).map(error).collect()
+}
+
+/// What is wrong with a loop: with its end, then with the nodes of a turn.
+fn wrong_in_loop(graph: &Graph, loops: &Loops, number: usize) -> Vec<(NodeId, &'static str)> {
+    let l = &loops.all[number];
+    let end = wrong_end(graph, l).or_else(|| states::wrong_left(graph, l));
+    let of_turn = |id: &NodeId| Some((*id, wrong_in_turn(graph, loops, number, *id)?));
+    end.map(|why| (l.end, why))
+        .into_iter()
+        .chain(l.nodes.iter().chain([&l.end]).filter_map(of_turn))
+        .collect()
 }
 
 /// What is wrong with the end of a loop.
@@ -69,10 +74,8 @@ fn wrong_in_turn(graph: &Graph, loops: &Loops, number: usize, id: NodeId) -> Opt
 fn names_a_turn(loops: &Loops, (_, node): (NodeId, &Node)) -> bool {
     let mut names = false;
     if node.op.loops().is_none() && node.op.finds().is_none() {
-        node.op.visit_dims(&mut |e| {
-            let is_running = |symbol| loops.all.iter().any(|l| l.running.as_symbol() == Some(symbol));
-            names |= e.find_var(|v| v.symbol().is_some_and(is_running)).is_some();
-        });
+        let is_running = |symbol| loops.all.iter().any(|l| l.running.as_symbol() == Some(symbol));
+        node.op.visit_symbols(&mut |symbol| names |= is_running(symbol));
     }
     names
 }

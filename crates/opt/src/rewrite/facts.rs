@@ -5,7 +5,7 @@
 //! and `Extent`, which is a word of the frame whatever its operand is.
 
 use pumice_ir::{Demand, Graph, Node, NodeId, Op, Succession, ValueId};
-use pumice_types::{SymbolId, When};
+use pumice_types::When;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -172,19 +172,16 @@ fn shown_states(graph: &Graph) -> Vec<Option<ValueId>> {
 /// For every node that reads a state version, the node that overwrites it, or the loop's whose turns do.
 /// By node that finds an extent, those whose attributes name it: operands alone do not say that they follow from it.
 fn named_by(graph: &Graph) -> BTreeMap<NodeId, Vec<NodeId>> {
-    let finders: BTreeMap<SymbolId, NodeId> =
-        graph.nodes().filter_map(|(id, node)| Some((node.op.finds()?, id))).collect();
-    let mut named_by: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
+    let (finders, mut named_by) = (graph.finders(), BTreeMap::<NodeId, Vec<NodeId>>::new());
     if finders.is_empty() {
         return named_by;
     }
     for (id, node) in graph.nodes() {
         let mut found = Vec::new();
-        let mut look = |symbol: Option<SymbolId>| found.extend(symbol.and_then(|s| finders.get(&s)).copied());
-        node.op.visit_dims(&mut |e| e.visit_vars(|v| look(v.symbol())));
+        node.op.visit_symbols(&mut |symbol| found.extend(finders.get(&symbol).copied().filter(|f| *f != id)));
         found.sort_unstable();
         found.dedup();
-        found.into_iter().filter(|&f| f != id).for_each(|f| named_by.entry(f).or_default().push(id));
+        found.into_iter().for_each(|f: NodeId| named_by.entry(f).or_default().push(id));
     }
     named_by
 }

@@ -24,7 +24,7 @@ use crate::frame::FrameSlot;
 use crate::kernel::ArgValue;
 use crate::plan::{Plan, Run};
 use crate::region::Span;
-use crate::step::{Grid, Step, StepId, StepKind, VersionId};
+use crate::step::{Grid, Step, StepId, StepKind, Use, VersionId};
 use crate::view::View;
 use indexmap::IndexSet;
 use pumice_types::{Bindings, DimExpr, ScalarId, SymbolId, Var};
@@ -256,13 +256,17 @@ impl Laws {
                 {
                     continue;
                 }
-                let value = scope.program.value(u.content).and_then(|v| elements_of(scope, v));
-                let extents = || value.into_iter().flatten();
-                let found = Found(scope).of_expressions(u.view.expressions().chain(extents()));
-                let by_scalars = view_names_scalar(&u.view) || extents().any(names_scalar);
-                self.group(by_scalars, found).reads.push(UseAt { step, index });
+                self.read(scope, u, UseAt { step, index });
             }
         }
+    }
+
+    fn read(&mut self, scope: &Scope<'_>, u: &Use, at: UseAt) {
+        let value = scope.program.value(u.content).and_then(|v| elements_of(scope, v));
+        let extents = || value.into_iter().flatten();
+        let found = Found(scope).of_expressions(u.view.expressions().chain(extents()));
+        let by_scalars = view_names_scalar(&u.view) || extents().any(names_scalar);
+        self.group(by_scalars, found).reads.push(at);
     }
 
     fn views(&mut self, scope: &Scope<'_>) {

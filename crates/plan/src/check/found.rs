@@ -195,15 +195,17 @@ fn learned(scope: &Scope<'_>, frame: &Frame) -> Result<(), String> {
     Ok(())
 }
 
+/// The steps that fill rows of found words, by the byte at which they begin.
+fn fillers(scope: &Scope<'_>) -> BTreeMap<u64, StepId> {
+    let writes = |(id, step): (StepId, &Step)| -> Vec<(u64, StepId)> {
+        step.uses.iter().filter(|u| u.access.writes()).map(|u| (u.span.offset.0, id)).collect()
+    };
+    scope.steps().filter(|(_, step)| step.finds_words()).flat_map(writes).collect()
+}
+
 /// Which step fills the word that is a found symbol's value.
 fn words_of_symbols(scope: &Scope<'_>, frame: &Frame) -> Result<BTreeMap<SymbolId, StepId>, String> {
-    let mut fillers = BTreeMap::new();
-    for (id, step) in scope.steps().filter(|(_, step)| step.finds_words()) {
-        for u in step.uses.iter().filter(|u| u.access.writes()) {
-            fillers.insert(u.span.offset.0, id);
-        }
-    }
-    let mut at = BTreeMap::new();
+    let (fillers, mut at) = (fillers(scope), BTreeMap::new());
     for row in &frame.found {
         let filler = fillers.get(&(4 * u64::from(row.first))).copied().ok_or("a row is not filled")?;
         for slot in &frame.words[row.first as usize..row.end() as usize] {

@@ -106,18 +106,19 @@ impl Intervals {
         if self.open.get().is_some() {
             return;
         }
-        let widest = |named: &dyn Fn(SymbolId) -> bool| {
-            let ends = self.ends.iter().filter(|(id, ..)| named(*id));
-            ends.max_by_key(|(_, low, high)| high - low).copied()
-        };
         let mut named = Vec::new();
         e.into_iter().for_each(|e| e.visit_vars(|v| named.extend(v.symbol())));
-        let Some((id, low, high)) = widest(&|id| named.contains(&id)).or_else(|| widest(&|_| true)) else {
-            return;
-        };
+        let widest = self.widest(|id| named.contains(&id)).or_else(|| self.widest(|_| true));
+        let Some((id, low, high)) = widest else { return };
         let at =
             e.and_then(|e| sign_changes(e, id)).unwrap_or(if low < 2 { low } else { low + (high - low) / 2 });
         self.open.set(Some(Cut::After(id, at.clamp(low, high - 1))));
+    }
+
+    /// Of these symbols the one that may be most.
+    fn widest(&self, is_one: impl Fn(SymbolId) -> bool) -> Option<(SymbolId, u64, u64)> {
+        let ends = self.ends.iter().filter(|(id, ..)| is_one(*id));
+        ends.max_by_key(|(_, low, high)| high - low).copied()
     }
 
     /// Notes that a law needs the value itself.

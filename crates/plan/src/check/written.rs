@@ -36,13 +36,7 @@ impl Written {
             narrow(&mut units[place(scope, u.content)], u.view.storage.unit(u.view.dtype));
         }
         for (i, v) in values.iter().enumerate() {
-            match v.origin {
-                VersionOrigin::Input(slot) => {
-                    let dtype = scope.plan.inputs.get(slot as usize).map_or(v.dtype(), |s| s.dtype);
-                    units[i] = Some(Storage::Natural.unit(dtype));
-                }
-                _ => units[i] = units[place(scope, VersionId(i as u32))],
-            }
+            units[i] = unit_of_input(scope, v).or(units[place(scope, VersionId(i as u32))]);
         }
         Written { units }
     }
@@ -170,6 +164,13 @@ pub(super) fn elements_of<'p>(scope: &Scope<'p>, value: &'p PlanValue) -> Option
         O::Next(_) | O::Left(_) if scope.program.state_of(value.origin).is_none() => Some(&value.shape),
         _ => None,
     }
+}
+
+/// How wide the host writes the elements of an input; none of any other value.
+fn unit_of_input(scope: &Scope<'_>, value: &PlanValue) -> Option<Unit> {
+    let VersionOrigin::Input(slot) = value.origin else { return None };
+    let dtype = scope.plan.inputs.get(slot as usize).map_or(value.dtype(), |s| s.dtype);
+    Some(Storage::Natural.unit(dtype))
 }
 
 /// Number of the value whose place a value is in.

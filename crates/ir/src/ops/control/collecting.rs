@@ -1,7 +1,6 @@
 //! `loop_collecting`, `while_collecting`: loops whose turns give outputs besides what they leave.
 
 use super::counted::{Counted, Turn};
-use super::if_::is_condition;
 use super::scan::Scanned;
 use super::turns::{Ends, Numbered};
 use crate::builder::{GraphBuilder, Value};
@@ -109,12 +108,6 @@ impl GraphBuilder {
         self.collected_while(most, carried, &condition, &body)
     }
 
-    /// The mistake of a value that is no condition.
-    #[track_caller]
-    fn no_condition(&self, condition: Value) -> Option<Value> {
-        self.checked_operands(METHOD, &["condition"], &[condition], is_condition).err()
-    }
-
     #[track_caller]
     fn collected_while(
         &self,
@@ -125,7 +118,7 @@ impl GraphBuilder {
     ) -> Scanned {
         let g = self.composition(METHOD);
         let first = condition(&g, carried);
-        let no_condition = self.no_condition(first);
+        let no_condition = self.no_condition(METHOD, first);
         let first = if no_condition.is_some() { g.constant_scalar(DType::Bool, 0.0) } else { first };
         let turns = Numbered::begin(&g, carried, &Ends::When(first));
         let ((next, outputs), i) = (body(&g, &turns.begun), turns.i);
@@ -138,7 +131,7 @@ impl GraphBuilder {
             Err(wrong) => return wrong.results(&g.last(), METHOD, carried, &outputs),
         };
         let again = condition(&g, &next);
-        if let Some(mistake) = self.no_condition(again) {
+        if let Some(mistake) = self.no_condition(METHOD, again) {
             return (vec![mistake; carried.len()], vec![mistake; outputs.len()]);
         }
         let ((closed, collected), name) = (left.close(Ends::When(again)), g.name().to_owned());

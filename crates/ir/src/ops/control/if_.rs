@@ -254,7 +254,7 @@ impl GraphBuilder {
         then: impl FnOnce(&GraphBuilder) -> [Value; N],
         otherwise: impl FnOnce(&GraphBuilder) -> [Value; N],
     ) -> [Value; N] {
-        if let Err(mistake) = self.checked_operands("if", &["condition"], &[condition], is_condition) {
+        if let Some(mistake) = self.no_condition("if", condition) {
             return [mistake; N];
         }
         let g = self.composition("if");
@@ -276,12 +276,18 @@ impl GraphBuilder {
         }
     }
 
+    /// The mistake of a value that is no condition of a method.
+    #[track_caller]
+    pub(super) fn no_condition(&self, method: &'static str, condition: Value) -> Option<Value> {
+        self.checked_operands(method, &["condition"], &[condition], is_condition).err()
+    }
+
     /// A condition, bool of one element, as an extent: 1 where it is true, 0 where it is not. Of extents, integer
     /// scalars and constants alone it is an expression that the host evaluates; any other is found by the run. What
     /// is built from here on can be computed in one of two branches ([`join_branches`](GraphBuilder::join_branches)).
     #[track_caller]
     pub fn choice(&self, condition: Value) -> DimExpr {
-        if self.checked_operands("choice", &["condition"], &[condition], is_condition).is_err() {
+        if self.no_condition("choice", condition).is_some() {
             return DimExpr::constant(1);
         }
         if let Some(known) = self.condition_expr(condition) {
@@ -308,7 +314,7 @@ impl GraphBuilder {
 }
 
 /// A condition is a truth value.
-pub(super) fn is_condition(cx: &Infer<'_>) -> Result<(), OpError> {
+fn is_condition(cx: &Infer<'_>) -> Result<(), OpError> {
     cx.expect_dtype(0, &[DType::Bool])?;
     let one = DimExpr::constant(1);
     cx.ty(0)?.shape.iter().try_for_each(|d| cx.equal(d, &one, "an extent of a condition and one"))

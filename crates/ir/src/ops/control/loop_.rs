@@ -1,7 +1,6 @@
 //! `Loop`: nodes that are computed again and again, until a condition of theirs is false.
 
 use super::counted::{Counted, Turn, unlike};
-use super::if_::is_condition;
 use super::turns::{Ends, Turns};
 use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
@@ -198,7 +197,7 @@ impl GraphBuilder {
         }
         let g = self.composition("while");
         let first = condition(&g, carried);
-        if let Err(mistake) = self.checked_operands("while", &["condition"], &[first], is_condition) {
+        if let Some(mistake) = self.no_condition("while", first) {
             return vec![mistake; carried.len()];
         }
         let mut turns = Turns::begin(&g, &Ends::When(first));
@@ -209,7 +208,7 @@ impl GraphBuilder {
             return vec![g.last().wrong_call("while", e); carried.len()];
         }
         let again = condition(&g, &next);
-        if let Err(mistake) = self.checked_operands("while", &["condition"], &[again], is_condition) {
+        if let Some(mistake) = self.no_condition("while", again) {
             return vec![mistake; carried.len()];
         }
         if let Err(e) = turns.draws_nothing() {

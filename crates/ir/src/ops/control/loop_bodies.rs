@@ -19,6 +19,11 @@ fn number(g: &GraphBuilder, n: i32) -> Value {
     g.constant_scalar(DType::I32, n.into())
 }
 
+/// A sample of small integers x, whose loop ends at a limit.
+fn limited(label: &str, limit: i64, build: impl FnOnce(&GraphBuilder)) -> Sample {
+    Sample::graph(label, build).fill("x", Fill::Range(-9, 9)).fill("limit", Fill::Ints(vec![limit]))
+}
+
 /// `body(value, i)` as long as i is below an input `limit`, at most nine times.
 fn up_to(g: &GraphBuilder, value: Value, body: impl Fn(&GraphBuilder, Value, Value) -> Value) -> Value {
     let limit = g.input("limit", i32::<u64>([]));
@@ -31,15 +36,20 @@ fn up_to(g: &GraphBuilder, value: Value, body: impl Fn(&GraphBuilder, Value, Val
     y
 }
 
+/// Of each cell of a field of 6 by 7 how many beside it are alive.
+fn around(g: &GraphBuilder, field: Value) -> Value {
+    let padded = g.pad(field, None, Pad { pads: vec![1; 4], ..Pad::default() });
+    let places = (0..9u64).filter(|&k| k != 4).map(|k| (k / 3, k % 3));
+    let shown = places.map(|(r, c)| g.narrow(g.narrow(padded, 0, r, 6u64), 1, c, 7u64));
+    shown.reduce(|sum, v| g.add(sum, v)).unwrap_or(field)
+}
+
 /// Conway's life: the field with a border that no turn changes.
 fn life() -> Sample {
     let build = |g: &GraphBuilder| {
         let field = g.bitwise_and(g.input("x", tensor(DType::I32, [6, 7])), number(g, 1));
         let y = up_to(g, field, |g, field, _| {
-            let padded = g.pad(field, None, Pad { pads: vec![1; 4], ..Pad::default() });
-            let places = (0..9u64).filter(|&k| k != 4).map(|k| (k / 3, k % 3));
-            let shown = places.map(|(r, c)| g.narrow(g.narrow(padded, 0, r, 6u64), 1, c, 7u64));
-            let around = shown.reduce(|sum, v| g.add(sum, v)).unwrap_or(field);
+            let around = around(g, field);
             let is = |v, n| g.equal(v, number(g, n));
             g.cast(g.or(is(around, 3), g.and(is(around, 2), is(field, 1))), DType::I32)
         });
@@ -66,7 +76,7 @@ fn beside_what_stays() -> Sample {
         let y = up_to(g, g.neg(x), |g, y, i| g.add(g.narrow(g.concat(&[x, y], 0), 0, 3u64, 6u64), i));
         g.output("y", y);
     };
-    Sample::graph("behind what stays", build).fill("x", Fill::Range(-9, 9)).fill("limit", Fill::Ints(vec![5]))
+    limited("behind what stays", 5, build)
 }
 
 fn sorted_with_what_stays() -> Sample {
@@ -79,9 +89,12 @@ fn sorted_with_what_stays() -> Sample {
         });
         g.output("y", y);
     };
-    Sample::graph("sorted with what stays", build)
-        .fill("x", Fill::Range(-9, 9))
-        .fill("limit", Fill::Ints(vec![7]))
+    limited("sorted with what stays", 7, build)
+}
+
+fn added_or_negated(g: &GraphBuilder, condition: Value, [y, other]: [Value; 2]) -> Value {
+    let [chosen] = g.if_(condition, |g| [g.add(y, other)], |g| [g.neg(y)]);
+    chosen
 }
 
 /// The branch of a turn is chosen by what says whether there is another one.
@@ -94,14 +107,12 @@ fn chosen_as_the_loop_goes_on(limit: i64) -> Sample {
             |g, [_, i]| g.less(i, limit),
             |g, [y, i]| {
                 let next = g.add(i, number(g, 1));
-                let [r] = g.if_(g.less(next, limit), |g| [g.add(y, next)], |g| [g.neg(y)]);
-                [r, next]
+                [added_or_negated(g, g.less(next, limit), [y, next]), next]
             },
         );
         g.output("y", y);
     };
-    let sample = Sample::graph(&format!("chosen as the loop goes on, {limit}"), build);
-    let sample = sample.fill("x", Fill::Range(-9, 9)).fill("limit", Fill::Ints(vec![limit]));
+    let sample = limited(&format!("chosen as the loop goes on, {limit}"), limit, build);
     if limit > 9 { sample.expect_status() } else { sample }
 }
 
@@ -116,14 +127,12 @@ fn chosen_by_what_is_carried(limit: i64) -> Sample {
             |g, [_, y, i]| {
                 let next = g.add(i, number(g, 1));
                 let goes_on = g.less(next, limit);
-                let [r] = g.if_(goes_on, |g| [g.add(y, next)], |g| [g.neg(y)]);
-                [goes_on, r, next]
+                [goes_on, added_or_negated(g, goes_on, [y, next]), next]
             },
         );
         g.output("y", y);
     };
-    let sample = Sample::graph(&format!("chosen by what is carried, {limit}"), build);
-    sample.fill("x", Fill::Range(-9, 9)).fill("limit", Fill::Ints(vec![limit]))
+    limited(&format!("chosen by what is carried, {limit}"), limit, build)
 }
 
 /// Of two results of a branch in a turn one is used; the other would be what no turn changes.
@@ -137,7 +146,5 @@ fn half_used() -> Sample {
         });
         g.output("y", y);
     };
-    Sample::graph("half of a branch is used", build)
-        .fill("x", Fill::Range(-9, 9))
-        .fill("limit", Fill::Ints(vec![5]))
+    limited("half of a branch is used", 5, build)
 }
