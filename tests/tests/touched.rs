@@ -307,6 +307,23 @@ mod on_device {
         graph.nodes().any(|(_, node)| node.operands().filter(|v| Some(*v) == leaf).count() > 1)
     }
 
+    /// Whether all that becomes of a leaf is waited for by `after`, which has no number of what it waits for.
+    fn is_waited_for(graph: &Graph, name: &str) -> bool {
+        let mut heard: BTreeSet<ValueId> = graph.find(name).into_iter().collect();
+        let (finders, mut waits) = (graph.finders(), false);
+        for (id, node) in graph.nodes() {
+            let numbers = if node.op.name() == "after" { 1 } else { usize::MAX };
+            waits |= node.operands().skip(numbers).any(|v| heard.contains(&v));
+            if node.operands().take(numbers).any(|v| heard.contains(&v)) {
+                if finders.values().any(|finder| *finder == id) {
+                    return false;
+                }
+                heard.extend(&node.outputs);
+            }
+        }
+        waits && graph.outputs().iter().all(|output| !heard.contains(&output.value))
+    }
+
     /// The reading uses of a leaf's bytes, with the kernel that reads them.
     fn uses<'p>(plan: &'p Plan, leaf: &Leaf) -> Vec<(&'p Use, String)> {
         let steps = plan.programs().flat_map(|program| &program.steps);
@@ -360,8 +377,9 @@ mod on_device {
             let name = rig.case.name();
             self.wrong.extend(wrong.into_iter().map(|why| format!("{name}: {why}")));
             let is_exact = rig.is_exact();
-            let twice = |leaf: &Leaf| is_beside_itself(rig.graph, &leaf.name);
-            let read = |(leaf, heard): &(&Leaf, Heard)| leaf.is_data() && heard.tried > 0 && !twice(leaf);
+            let unheard =
+                |leaf: &Leaf| is_beside_itself(rig.graph, &leaf.name) || is_waited_for(rig.graph, &leaf.name);
+            let read = |(leaf, heard): &(&Leaf, Heard)| leaf.is_data() && heard.tried > 0 && !unheard(leaf);
             for (leaf, Heard { tried, silent }) in rig.leaves.iter().zip(heard).filter(read) {
                 let any = silent.len() < tried;
                 *self.heard.entry((rig.case.op, leaf.name.clone())).or_default() |= any;

@@ -212,13 +212,19 @@ impl<'a> Segment<'a> {
         let ready = self.scope.gpu.pipelines.get(PipelineRequest { call, uses })?;
         let spans = operand_spans(call, uses)?;
         let places = spans.iter().map(|s| self.scope.locate(*s)).collect::<Result<Vec<_>, _>>()?;
-        let words = self.argument_words(&ready, call, &places);
+        let shown = match &self.sets {
+            None => 0..0,
+            Some(_) => words_read(call, uses, &self.frame, self.scope.gpu.storage_alignment),
+        };
+        let words = self.argument_words(&ready, call, &places, shown.start);
         let push = self.blocks.push(ready.layout.block, &words)?;
         let set = match &mut self.sets {
             None => None,
             Some(sets) => {
                 let ranges = places.into_iter().zip(spans.iter().map(|s| s.len.0)).collect();
-                let frame = reads_frame(call, uses).then(|| self.frame.clone());
+                let (mut place, _) = self.frame.clone();
+                place.offset += 4 * u64::from(shown.start);
+                let frame = (!shown.is_empty()).then_some((place, 4 * shown.len() as u64));
                 let bound = Bound { operands: ranges, frame, block: push.block };
                 Some(sets.bind(self.scope.gpu, &ready, call, bound)?)
             }
@@ -226,10 +232,15 @@ impl<'a> Segment<'a> {
         self.list.dispatch(&ready.pipeline, &push.bytes, set.as_ref(), target).map_err(device_error)
     }
 
-    /// What a call passes: addresses, arguments, literals.
-    fn argument_words(&self, ready: &Ready, call: &KernelCall, places: &[Place]) -> Vec<u32> {
+    /// What a call passes: addresses, arguments, literals. Words of the frame are counted from `first` on.
+    fn argument_words(&self, ready: &Ready, call: &KernelCall, places: &[Place], first: u32) -> Vec<u32> {
         let addresses: Vec<u64> = places.iter().map(Place::address).collect();
-        let mut words = ready.layout.pack(self.frame.0.address(), &addresses, &call.args);
+        let from_first = |arg: &ArgValue| match *arg {
+            ArgValue::Frame(word) => ArgValue::Frame(word.saturating_sub(first)),
+            bits => bits,
+        };
+        let args: Vec<ArgValue> = call.args.iter().map(from_first).collect();
+        let mut words = ready.layout.pack(self.frame.0.address(), &addresses, &args);
         for (k, &literal) in call.literals.iter().enumerate() {
             // The call was checked when its pipeline was made: its literals fit.
             if let Some(word) = ready.layout.literal(k).and_then(|at| words.get_mut(at)) {
@@ -244,13 +255,25 @@ fn defect(step: &Step, rule: &str) -> DeviceError {
     DeviceError::Unsupported(format!("step {} against the rule: {rule}", step.origin))
 }
 
-/// Whether a call reads words of the frame.
-fn reads_frame(call: &KernelCall, uses: &[Use]) -> bool {
-    let by_argument = call.args.iter().any(|a| matches!(a, ArgValue::Frame(_)));
+/// The words of the frame that a descriptor shows to a call: from the first to the last one that its arguments name,
+/// none for a call that reads none. Synchronization validation takes what a kernel could read as read, and would see a
+/// hazard with steps that find or advance other words beside it.
+fn words_read(call: &KernelCall, uses: &[Use], frame: &(Place, u64), alignment: u64) -> Range<u32> {
+    let named = || {
+        call.args.iter().filter_map(|arg| match arg {
+            ArgValue::Frame(word) => Some(*word),
+            ArgValue::U32(_) => None,
+        })
+    };
+    if let (Some(first), Some(last)) = (named().min(), named().max()) {
+        let step = (alignment / 4).max(1) as u32;
+        return first - first % step..last + 1;
+    }
     // What an operand shows is bound as that operand.
     let is_operand = |at: usize| call.operands.iter().chain(&call.slots).any(|u| usize::from(u.0) == at);
     let reads = |u: &Use| u.span.region == RegionKind::Frame && u.access == Access::ShaderRead;
-    by_argument || uses.iter().enumerate().any(|(at, u)| reads(u) && !is_operand(at))
+    let others = uses.iter().enumerate().any(|(at, u)| reads(u) && !is_operand(at));
+    0..if others { (frame.1 / 4) as u32 } else { 0 }
 }
 
 /// Spans of the operands, then of the slots.
@@ -312,8 +335,7 @@ impl Blocks {
 /// What a dispatch binds in descriptor form.
 struct Bound {
     operands: Vec<(Place, u64)>,
-    /// `None` for a call that reads no word of it: synchronization validation takes what a kernel could read as read,
-    /// and would see a hazard with the step that advances the frame.
+    /// `None` for a call that reads no word of it.
     frame: Option<(Place, u64)>,
     block: Option<(Place, u64)>,
 }
