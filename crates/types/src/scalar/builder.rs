@@ -8,6 +8,7 @@
 use super::expr::{Inst, RegId, ScalarError, ScalarExpr};
 use super::opcode::{Opcode, RegType};
 use super::simplify;
+use super::tangent::{Function, Notes, Tangent, sum};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -25,6 +26,10 @@ impl Reg {
     pub const fn ty(self) -> RegType {
         self.ty
     }
+
+    pub(super) const fn id(self) -> RegId {
+        self.id
+    }
 }
 
 /// Builds one [`ScalarExpr`]. Equal instructions are made once and constants are folded as they come.
@@ -32,6 +37,7 @@ impl Reg {
 pub struct ScalarBuilder {
     inputs: Vec<Reg>,
     body: RefCell<Body>,
+    pub(super) notes: RefCell<Notes>,
 }
 
 #[derive(Debug, Default)]
@@ -39,6 +45,31 @@ struct Body {
     insts: Vec<Inst>,
     known: BTreeMap<Inst, RegId>,
     error: Option<ScalarError>,
+}
+
+/// An instruction by itself: bits, words, and steps of what a function is made of.
+static INSTRUCTION_RULE: Function = Function::missing("an instruction without a rule of tangents");
+static FLOOR_RULE: Function = Function::step("floor");
+static CEIL_RULE: Function = Function::step("ceil");
+static TRUNC_RULE: Function = Function::step("trunc");
+static ROUND_EVEN_RULE: Function = Function::step("round_even");
+/// True or false: no tangent comes of it.
+static COMPARE_RULE: Function = Function::step("compare");
+
+static FMA_RULE: Function = Function::any("fma", |b, p| {
+    let left = p.tangent(0).map(|t| b.mul(t, p.operand(1)));
+    let right = p.tangent(1).map(|t| b.mul(p.operand(0), t));
+    sum(b, sum(b, left, right), p.tangent(2))
+});
+
+/// What is not chosen has no influence; the tangent of what stands still is +0.
+static SELECT_RULE: Function =
+    Function::any("select", |b, p| chosen(b, p.operand(0), p.tangent(1), p.tangent(2)));
+
+/// c ? x : y of tangents, not both of which are 0.
+pub(super) fn chosen(b: &ScalarBuilder, c: Reg, x: Tangent, y: Tangent) -> Tangent {
+    let [x, y] = [x, y].map(|t| t.unwrap_or_else(|| b.f32(0.0)));
+    Some(b.select(c, x, y))
 }
 
 impl ScalarExpr {
@@ -70,7 +101,7 @@ impl ScalarBuilder {
     /// An empty body over inputs of these types.
     pub fn new(inputs: &[RegType]) -> ScalarBuilder {
         let inputs = inputs.iter().enumerate().map(|(i, &ty)| Reg { id: RegId(i as u32), ty }).collect();
-        ScalarBuilder { inputs, body: RefCell::default() }
+        ScalarBuilder { inputs, body: RefCell::default(), notes: RefCell::default() }
     }
 
     /// The input registers.
@@ -93,12 +124,28 @@ impl ScalarBuilder {
             let types = (0..expr.outputs().len()).map(|i| expr.output_type(i).unwrap_or(RegType::F32));
             return types.map(|ty| self.fail(error.clone(), ty)).collect();
         }
-        let mut registers = args.to_vec();
-        for inst in expr.insts() {
+        let registers = self.repeat(expr.insts(), args);
+        expr.outputs().iter().map(|r| registers[r.0 as usize]).collect()
+    }
+
+    /// The registers of a body over these inputs, then those of its instructions.
+    fn repeat(&self, insts: &[Inst], inputs: &[Reg]) -> Vec<Reg> {
+        let mut registers = inputs.to_vec();
+        for inst in insts {
             let operands: SmallVec<[Reg; 3]> = inst.args.iter().map(|r| registers[r.0 as usize]).collect();
             registers.push(self.emit(inst.op, inst.ty, &operands));
         }
-        expr.outputs().iter().map(|r| registers[r.0 as usize]).collect()
+        registers
+    }
+
+    /// As [`ScalarBuilder::repeat`], of another builder; none where it made a mistake, which is kept.
+    pub(super) fn repeat_builder(&self, other: ScalarBuilder, inputs: &[Reg]) -> Option<Vec<Reg>> {
+        let body = other.body.into_inner();
+        if let Some(error) = body.error {
+            self.fail(error, RegType::F32);
+            return None;
+        }
+        Some(self.repeat(&body.insts, inputs))
     }
 
     /// Removes what no output needs and returns the expression, or the first mistake made.
@@ -141,7 +188,11 @@ impl ScalarBuilder {
             simplify::Simpler::Register(id) => id,
             simplify::Simpler::Inst(inst) => self.append(inst),
         };
-        Reg { id, ty }
+        let result = Reg { id, ty };
+        if !args.is_empty() {
+            self.note(&INSTRUCTION_RULE, args, result);
+        }
+        result
     }
 
     /// The register that holds the result of an instruction, which is appended where none does.
@@ -238,7 +289,7 @@ impl ScalarBuilder {
 impl ScalarBuilder {
     /// a·b + c, rounded once or twice as the device likes.
     pub fn fma(&self, a: Reg, b: Reg, c: Reg) -> Reg {
-        self.emit(Opcode::Fma, RegType::F32, &[a, b, c])
+        self.noted(&FMA_RULE, &[a, b, c], || self.emit(Opcode::Fma, RegType::F32, &[a, b, c]))
     }
 
     /// a + b, never contracted or rearranged by the device: for error-free transformations.
@@ -263,22 +314,22 @@ impl ScalarBuilder {
 
     /// ⌊x⌋.
     pub fn floor(&self, x: Reg) -> Reg {
-        self.emit(Opcode::Floor, RegType::F32, &[x])
+        self.noted(&FLOOR_RULE, &[x], || self.emit(Opcode::Floor, RegType::F32, &[x]))
     }
 
     /// ⌈x⌉.
     pub fn ceil(&self, x: Reg) -> Reg {
-        self.emit(Opcode::Ceil, RegType::F32, &[x])
+        self.noted(&CEIL_RULE, &[x], || self.emit(Opcode::Ceil, RegType::F32, &[x]))
     }
 
     /// Toward zero.
     pub fn trunc(&self, x: Reg) -> Reg {
-        self.emit(Opcode::Trunc, RegType::F32, &[x])
+        self.noted(&TRUNC_RULE, &[x], || self.emit(Opcode::Trunc, RegType::F32, &[x]))
     }
 
     /// To the nearest integer, halves to even.
     pub fn round_even(&self, x: Reg) -> Reg {
-        self.emit(Opcode::RoundEven, RegType::F32, &[x])
+        self.noted(&ROUND_EVEN_RULE, &[x], || self.emit(Opcode::RoundEven, RegType::F32, &[x]))
     }
 }
 
@@ -321,37 +372,37 @@ impl ScalarBuilder {
 
     /// x = y; false with NaN.
     pub fn eq(&self, x: Reg, y: Reg) -> Reg {
-        self.emit(Opcode::Eq, RegType::Bool, &[x, y])
+        self.noted(&COMPARE_RULE, &[x, y], || self.emit(Opcode::Eq, RegType::Bool, &[x, y]))
     }
 
     /// x ≠ y; true with NaN.
     pub fn ne(&self, x: Reg, y: Reg) -> Reg {
-        self.emit(Opcode::Ne, RegType::Bool, &[x, y])
+        self.noted(&COMPARE_RULE, &[x, y], || self.emit(Opcode::Ne, RegType::Bool, &[x, y]))
     }
 
     /// x < y; false with NaN.
     pub fn lt(&self, x: Reg, y: Reg) -> Reg {
-        self.emit(Opcode::Lt, RegType::Bool, &[x, y])
+        self.noted(&COMPARE_RULE, &[x, y], || self.emit(Opcode::Lt, RegType::Bool, &[x, y]))
     }
 
     /// x ≤ y; false with NaN.
     pub fn le(&self, x: Reg, y: Reg) -> Reg {
-        self.emit(Opcode::Le, RegType::Bool, &[x, y])
+        self.noted(&COMPARE_RULE, &[x, y], || self.emit(Opcode::Le, RegType::Bool, &[x, y]))
     }
 
     /// x > y; false with NaN.
     pub fn gt(&self, x: Reg, y: Reg) -> Reg {
-        self.emit(Opcode::Gt, RegType::Bool, &[x, y])
+        self.noted(&COMPARE_RULE, &[x, y], || self.emit(Opcode::Gt, RegType::Bool, &[x, y]))
     }
 
     /// x ≥ y; false with NaN.
     pub fn ge(&self, x: Reg, y: Reg) -> Reg {
-        self.emit(Opcode::Ge, RegType::Bool, &[x, y])
+        self.noted(&COMPARE_RULE, &[x, y], || self.emit(Opcode::Ge, RegType::Bool, &[x, y]))
     }
 
     /// c ? x : y. The value not chosen has no influence, NaN included.
     pub fn select(&self, c: Reg, x: Reg, y: Reg) -> Reg {
-        self.emit(Opcode::Select, x.ty, &[c, x, y])
+        self.noted(&SELECT_RULE, &[c, x, y], || self.emit(Opcode::Select, x.ty, &[c, x, y]))
     }
 
     /// The bits of x as a numeric type of the same width; x itself if it has that type.

@@ -5,22 +5,34 @@
 
 use super::builder::{Reg, ScalarBuilder};
 use super::opcode::{Opcode, RegType};
+use super::tangent::Function;
 use crate::DType;
+
+/// Between floats and integers: an integer ends the way of a tangent.
+static CONVERT_RULE: Function = Function::step("convert");
+
+/// Between floats the tangent stays as it is: rounding is a step nobody differentiates.
+pub(super) static CAST_RULE: Function = Function::any("cast", |_, p| match p.result.ty() {
+    RegType::F32 => p.tangent(0),
+    _ => None,
+});
 
 impl ScalarBuilder {
     /// x as register type `to`: float to integer truncates and saturates, NaN gives 0; integer to integer keeps
     /// the low bits (extending by the source's sign); to Bool is x ≠ 0 (NaN true); Bool gives 0 or 1.
     pub fn convert(&self, x: Reg, to: RegType) -> Reg {
-        let from = x.ty();
-        match (from, to) {
-            _ if from == to => x,
-            (RegType::Bool, _) => self.select(x, self.number(to, 1), self.number(to, 0)),
-            (_, RegType::Bool) => self.ne(x, self.number(from, 0)),
-            (RegType::F32, _) => self.saturate(x, to),
-            (_, RegType::F32) => self.convert_raw(x, to),
-            _ if from.bits() == to.bits() => self.bitcast(x, to),
-            _ => self.convert_raw(x, to),
-        }
+        self.noted(&CONVERT_RULE, &[x], || {
+            let from = x.ty();
+            match (from, to) {
+                _ if from == to => x,
+                (RegType::Bool, _) => self.select(x, self.number(to, 1), self.number(to, 0)),
+                (_, RegType::Bool) => self.ne(x, self.number(from, 0)),
+                (RegType::F32, _) => self.saturate(x, to),
+                (_, RegType::F32) => self.convert_raw(x, to),
+                _ if from.bits() == to.bits() => self.bitcast(x, to),
+                _ => self.convert_raw(x, to),
+            }
+        })
     }
 
     /// The device's conversion; float operands must be in range (anything otherwise).
@@ -47,21 +59,23 @@ impl ScalarBuilder {
     /// `Cast` from one dtype to another: the register of `from` becomes the register of `to`, holding a value
     /// that `to` can hold. A register whose type is not that of `from` is an error.
     pub fn cast(&self, x: Reg, from: DType, to: DType) -> Reg {
-        if x.ty() != RegType::from(from) {
-            return self.mistyped("cast", &[x]);
-        }
-        match (from.is_float(), narrow_int(to)) {
-            // Saturate to the narrow type's own range before the low bits are taken.
-            (true, Some((lo, hi))) => {
-                let (lo, hi) = (self.f32(lo), self.f32(hi));
-                let clamped = self.select(self.gt(x, hi), hi, self.select(self.lt(x, lo), lo, x));
-                self.convert(clamped, RegType::from(to))
+        self.noted(&CAST_RULE, &[x], || {
+            if x.ty() != RegType::from(from) {
+                return self.mistyped("cast", &[x]);
             }
-            _ if widens(from, to) => self.convert(x, RegType::from(to)),
-            // f32 on the way must not move a wide integer onto a tie of bf16.
-            _ if to == DType::BF16 => self.round_bf16(self.convert(self.sticky(x), RegType::F32)),
-            _ => self.narrow(self.convert(x, RegType::from(to)), to),
-        }
+            match (from.is_float(), narrow_int(to)) {
+                // Saturate to the narrow type's own range before the low bits are taken.
+                (true, Some((lo, hi))) => {
+                    let (lo, hi) = (self.f32(lo), self.f32(hi));
+                    let clamped = self.select(self.gt(x, hi), hi, self.select(self.lt(x, lo), lo, x));
+                    self.convert(clamped, RegType::from(to))
+                }
+                _ if widens(from, to) => self.convert(x, RegType::from(to)),
+                // f32 on the way must not move a wide integer onto a tie of bf16.
+                _ if to == DType::BF16 => self.round_bf16(self.convert(self.sticky(x), RegType::F32)),
+                _ => self.narrow(self.convert(x, RegType::from(to)), to),
+            }
+        })
     }
 
     /// An integer whose low bits are replaced by one bit that says whether any was set, so that it is exact in
@@ -88,19 +102,21 @@ impl ScalarBuilder {
     /// The value of x as dtype `dtype` can hold it, in the same register type: F16 and BF16 round to nearest
     /// even, 8- and 16-bit integers wrap, everything else is unchanged. The last step of an op on such a dtype.
     pub fn narrow(&self, x: Reg, dtype: DType) -> Reg {
-        if x.ty() != RegType::from(dtype) {
-            return self.mistyped("narrow", &[x]);
-        }
-        match dtype {
-            DType::F16 => self.round_f16(x),
-            DType::BF16 => self.round_bf16(x),
-            DType::I8 | DType::I16 => {
-                let unused = self.u32(32 - dtype.bits());
-                self.shr(self.shl(x, unused), unused)
+        self.noted(&CAST_RULE, &[x], || {
+            if x.ty() != RegType::from(dtype) {
+                return self.mistyped("narrow", &[x]);
             }
-            DType::U8 | DType::U16 => self.and(x, self.u32((1 << dtype.bits()) - 1)),
-            _ => x,
-        }
+            match dtype {
+                DType::F16 => self.round_f16(x),
+                DType::BF16 => self.round_bf16(x),
+                DType::I8 | DType::I16 => {
+                    let unused = self.u32(32 - dtype.bits());
+                    self.shr(self.shl(x, unused), unused)
+                }
+                DType::U8 | DType::U16 => self.and(x, self.u32((1 << dtype.bits()) - 1)),
+                _ => x,
+            }
+        })
     }
 }
 

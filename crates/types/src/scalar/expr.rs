@@ -57,6 +57,12 @@ pub enum ScalarError {
         /// How many inputs there are.
         inputs: usize,
     },
+    /// A tangent is wanted of what has no rule for it.
+    #[error("`{what}` has no tangent")]
+    NoTangent {
+        /// The function or instruction.
+        what: &'static str,
+    },
     /// Inlining an expression with arguments of the wrong number or types.
     #[error("an expression of inputs {expected:?} was given {found:?}")]
     Arguments {

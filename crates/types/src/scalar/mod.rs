@@ -25,6 +25,7 @@ mod math;
 mod opcode;
 mod round;
 mod simplify;
+mod tangent;
 #[cfg(test)]
 mod tests;
 

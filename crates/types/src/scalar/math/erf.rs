@@ -4,6 +4,7 @@
 //! h), so the far tail of gelu keeps its relative accuracy. Near zero erf has a polynomial of its own.
 
 use super::super::builder::{Reg, ScalarBuilder};
+use super::super::tangent::Function;
 use super::double::Double;
 
 /// erf x/x − 1 in x², |x| ≤ 1, to 2⁻²⁹ of erf x.
@@ -31,25 +32,45 @@ const ERFCX: [f32; 11] = [
     0.047_848_046,
 ];
 
+/// 2/√π·e^(−x²).
+static ERF_RULE: Function = Function::one("erf", |b, x, _, t| {
+    b.mul(t, b.mul(b.f32(std::f32::consts::FRAC_2_SQRT_PI), b.exp(b.neg(b.mul(x, x)))))
+});
+
+/// Φ + xφ: ½(1 + erf(x/√2)) + x·e^(−x²/2)/√(2π).
+static GELU_RULE: Function = Function::one("gelu", |b, x, _, t| {
+    // From 15 on the density is 0 in f32.
+    let x = b.clamp(x, b.f32(-15.0), b.f32(15.0));
+    let half = b.f32(0.5);
+    let below = b.fma(half, b.erf(b.mul(x, b.f32(std::f32::consts::FRAC_1_SQRT_2))), half);
+    let density = b.mul(b.exp(b.mul(b.mul(x, x), b.f32(-0.5))), b.f32(0.398_942_28));
+    b.mul(t, b.fma(x, density, below))
+});
+
 impl ScalarBuilder {
     /// erf x; ±1 at ±∞.
     pub fn erf(&self, x: Reg) -> Reg {
-        let a = self.limit(self.abs(x), 0.0, 10.4);
-        let u = self.mul(a, a);
-        let near = self.fma(a, self.poly(u, &ERF), a);
-        let tail = self.mul(self.erfcx(a), self.exp_of_square(a, -1.0));
-        let far = self.sub(self.f32(1.0), tail);
-        self.copysign(self.select(self.lt(a, self.f32(1.0)), near, far), x)
+        self.noted(&ERF_RULE, &[x], || {
+            let a = self.limit(self.abs(x), 0.0, 10.4);
+            let u = self.mul(a, a);
+            let near = self.fma(a, self.poly(u, &ERF), a);
+            let tail = self.mul(self.erfcx(a), self.exp_of_square(a, -1.0));
+            let far = self.sub(self.f32(1.0), tail);
+            self.copysign(self.select(self.lt(a, self.f32(1.0)), near, far), x)
+        })
     }
 
     /// ½x(1 + erf(x/√2)); NaN at −∞, where it is −∞·0.
     pub fn gelu(&self, x: Reg) -> Reg {
-        // At 14.6 the tail is 0 in f32.
-        let a = self.limit(self.abs(x), 0.0, 14.6);
-        let scaled = self.mul(a, self.f32(std::f32::consts::FRAC_1_SQRT_2));
-        let half_tail = self.mul(self.mul(self.erfcx(scaled), self.f32(0.5)), self.exp_of_square(a, -0.5));
-        let upper = self.sub(self.f32(1.0), half_tail);
-        self.mul(x, self.select(self.lt(x, self.f32(0.0)), half_tail, upper))
+        self.noted(&GELU_RULE, &[x], || {
+            // At 14.6 the tail is 0 in f32.
+            let a = self.limit(self.abs(x), 0.0, 14.6);
+            let scaled = self.mul(a, self.f32(std::f32::consts::FRAC_1_SQRT_2));
+            let half_tail =
+                self.mul(self.mul(self.erfcx(scaled), self.f32(0.5)), self.exp_of_square(a, -0.5));
+            let upper = self.sub(self.f32(1.0), half_tail);
+            self.mul(x, self.select(self.lt(x, self.f32(0.0)), half_tail, upper))
+        })
     }
 
     /// erfc(a)·e^(a²) for 0 ≤ a ≤ 10.5.

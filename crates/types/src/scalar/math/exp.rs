@@ -5,6 +5,7 @@
 
 use super::super::builder::{Reg, ScalarBuilder};
 use super::super::opcode::RegType;
+use super::super::tangent::Function;
 
 /// 1.5·2²³: adding it rounds to an integer, which then lies in the low bits.
 const ROUNDER: f32 = 12_582_912.0;
@@ -20,29 +21,40 @@ const EXPM1: [f32; 6] = [0.5, 0.166_666_66, 0.041_666_467, 0.008_333_643, 0.001_
 const EXP2: [f32; 6] =
     [0.693_147_24, 0.240_226_55, 0.055_502_78, 0.009_617_11, 0.001_341_616_5, 0.000_158_001_54];
 
+static EXP_RULE: Function = Function::one("exp", |b, _, y, t| b.mul(t, y));
+static EXP2_RULE: Function =
+    Function::one("exp2", |b, _, y, t| b.mul(t, b.mul(y, b.f32(std::f32::consts::LN_2))));
+static EXPM1_RULE: Function = Function::one("expm1", |b, x, _, t| b.mul(t, b.exp(x)));
+
 impl ScalarBuilder {
     /// eˣ.
     pub fn exp(&self, x: Reg) -> Reg {
-        let (r, n) = self.exp_reduce(self.limit(x, -104.0, 89.0), None);
-        self.scale2(self.exp_small(r), n)
+        self.noted(&EXP_RULE, &[x], || {
+            let (r, n) = self.exp_reduce(self.limit(x, -104.0, 89.0), None);
+            self.scale2(self.exp_small(r), n)
+        })
     }
 
     /// 2ˣ; exact for integer x.
     pub fn exp2(&self, x: Reg) -> Reg {
-        let x = self.limit(x, -151.0, 129.0);
-        let (k, n) = self.nearest(x);
-        self.scale2(self.exp2_small(self.sub_precise(x, k)), n)
+        self.noted(&EXP2_RULE, &[x], || {
+            let x = self.limit(x, -151.0, 129.0);
+            let (k, n) = self.nearest(x);
+            self.scale2(self.exp2_small(self.sub_precise(x, k)), n)
+        })
     }
 
     /// eˣ − 1, accurate near zero.
     pub fn expm1(&self, x: Reg) -> Reg {
-        let (r, n) = self.exp_reduce(self.limit(x, -18.0, 89.0), None);
-        let p = self.fma(self.mul(r, r), self.poly(r, &EXPM1), r);
-        // 2ⁿ(p + 1) − 1 = 2(tp + (t − ½)) with t = 2ⁿ⁻¹, which exists up to n = 128.
-        let t = self.power_of_two(self.sub(n, self.i32(1)));
-        let half = self.fma(t, p, self.sub_precise(t, self.f32(0.5)));
-        let tiny = self.lt(self.abs(x), self.f32(1e-8));
-        self.select(tiny, x, self.mul(half, self.f32(2.0)))
+        self.noted(&EXPM1_RULE, &[x], || {
+            let (r, n) = self.exp_reduce(self.limit(x, -18.0, 89.0), None);
+            let p = self.fma(self.mul(r, r), self.poly(r, &EXPM1), r);
+            // 2ⁿ(p + 1) − 1 = 2(tp + (t − ½)) with t = 2ⁿ⁻¹, which exists up to n = 128.
+            let t = self.power_of_two(self.sub(n, self.i32(1)));
+            let half = self.fma(t, p, self.sub_precise(t, self.f32(0.5)));
+            let tiny = self.lt(self.abs(x), self.f32(1e-8));
+            self.select(tiny, x, self.mul(half, self.f32(2.0)))
+        })
     }
 
     /// x/ln 2 to the nearest integer n, and r = (x + tail) − n·ln 2. x in −200..200 or NaN.

@@ -5,31 +5,47 @@
 
 use super::super::builder::{Reg, ScalarBuilder};
 use super::super::opcode::RegType;
+use super::super::tangent::{Function, Pushed, Tangent, sum};
 use super::NAN;
 use super::double::Double;
 
 const DIGITS: u32 = 22;
 
+/// ẋ − trunc(x/y)·ẏ.
+static FMOD_RULE: Function = Function::any("fmod", remainder);
+/// ẋ − ⌊x/y⌋·ẏ.
+static FLOOR_MOD_RULE: Function = Function::any("floor_mod", remainder);
+
+/// The quotient is what the remainder says: x/y itself may be rounded to the next integer.
+fn remainder(b: &ScalarBuilder, p: &Pushed<'_>) -> Tangent {
+    let quotient = || b.round_even(b.div(b.sub(p.operand(0), p.result), p.operand(1)));
+    sum(b, p.tangent(0), p.tangent(1).map(|t| b.neg(b.mul(quotient(), t))))
+}
+
 impl ScalarBuilder {
     /// C fmod: the sign of x, |result| < |y|. NaN for infinite x or y = 0; x for infinite y. A subnormal y
     /// counts as 0.
     pub fn fmod(&self, x: Reg, y: Reg) -> Reg {
-        let (a, b) = (self.magnitude_bits(x), self.magnitude_bits(y));
-        let r = self.copysign(self.long_division(a, b), x);
-        let r = self.select(self.lt(a, b), x, r);
-        let infinity = self.u32(0x7f80_0000);
-        let no_divisor = self.lt(b, self.u32(0x0080_0000));
-        let nan = self.or(self.or(self.ge(a, infinity), self.gt(b, infinity)), no_divisor);
-        self.select(nan, self.f32(NAN), r)
+        self.noted(&FMOD_RULE, &[x, y], || {
+            let (a, b) = (self.magnitude_bits(x), self.magnitude_bits(y));
+            let r = self.copysign(self.long_division(a, b), x);
+            let r = self.select(self.lt(a, b), x, r);
+            let infinity = self.u32(0x7f80_0000);
+            let no_divisor = self.lt(b, self.u32(0x0080_0000));
+            let nan = self.or(self.or(self.ge(a, infinity), self.gt(b, infinity)), no_divisor);
+            self.select(nan, self.f32(NAN), r)
+        })
     }
 
     /// x − ⌊x/y⌋·y: the sign of y. For infinite y: x, or y if the signs differ.
     pub fn floor_mod(&self, x: Reg, y: Reg) -> Reg {
-        let r = self.fmod(x, y);
-        let differ = self.ne(self.sign_bit(r), self.sign_bit(y));
-        let nonzero = self.ne(r, self.f32(0.0));
-        let moved = self.select(self.and(nonzero, differ), self.add(r, y), r);
-        self.select(self.eq(moved, self.f32(0.0)), self.copysign(self.f32(0.0), y), moved)
+        self.noted(&FLOOR_MOD_RULE, &[x, y], || {
+            let r = self.fmod(x, y);
+            let differ = self.ne(self.sign_bit(r), self.sign_bit(y));
+            let nonzero = self.ne(r, self.f32(0.0));
+            let moved = self.select(self.and(nonzero, differ), self.add(r, y), r);
+            self.select(self.eq(moved, self.f32(0.0)), self.copysign(self.f32(0.0), y), moved)
+        })
     }
 
     /// The remainder of two positive normal floats given by their bits, a ≥ b.

@@ -4,6 +4,7 @@
 
 use super::super::builder::{Reg, ScalarBuilder};
 use super::super::opcode::RegType;
+use super::super::tangent::Function;
 use super::exp::{LN2_HI, LN2_LO};
 use super::{INF, NAN};
 
@@ -21,36 +22,47 @@ const LOG: [f32; 8] = [
     -0.076_445_12,
 ];
 
+static LOG_RULE: Function = Function::one("log", |b, x, _, t| b.div(t, x));
+static LOG2_RULE: Function =
+    Function::one("log2", |b, x, _, t| b.mul(b.div(t, x), b.f32(std::f32::consts::LOG2_E)));
+static LOG1P_RULE: Function = Function::one("log1p", |b, x, _, t| b.div(t, b.add(x, b.f32(1.0))));
+
 impl ScalarBuilder {
     /// ln x; −∞ at ±0, NaN below.
     pub fn log(&self, x: Reg) -> Reg {
-        let (f, k) = self.log_reduce(x);
-        let small = self.fma(k, self.f32(LN2_LO), self.log_bend(f));
-        let y = self.add(self.mul_precise(k, self.f32(LN2_HI)), self.add_precise(f, small));
-        self.log_special(x, x, y)
+        self.noted(&LOG_RULE, &[x], || {
+            let (f, k) = self.log_reduce(x);
+            let small = self.fma(k, self.f32(LN2_LO), self.log_bend(f));
+            let y = self.add(self.mul_precise(k, self.f32(LN2_HI)), self.add_precise(f, small));
+            self.log_special(x, x, y)
+        })
     }
 
     /// log₂ x; exact at powers of two, −∞ at ±0, NaN below.
     pub fn log2(&self, x: Reg) -> Reg {
-        let (f, k) = self.log_reduce(x);
-        let y = self.fma(self.add(f, self.log_bend(f)), self.f32(std::f32::consts::LOG2_E), k);
-        self.log_special(x, x, y)
+        self.noted(&LOG2_RULE, &[x], || {
+            let (f, k) = self.log_reduce(x);
+            let y = self.fma(self.add(f, self.log_bend(f)), self.f32(std::f32::consts::LOG2_E), k);
+            self.log_special(x, x, y)
+        })
     }
 
     /// ln(1 + x), accurate near zero; −∞ at −1, NaN below.
     pub fn log1p(&self, x: Reg) -> Reg {
-        let sum = self.two_sum(self.f32(1.0), x);
-        let (m, k) = self.log_parts(sum.hi);
-        // What rounding 1 + x lost, in units of the reduced value; beyond 2⁶⁴ it does not matter.
-        let far = self.gt(k, self.i32(64));
-        let unit = self.power_of_two(self.neg(self.select(far, self.i32(64), k)));
-        let f = self.add_precise(self.sub_precise(m, self.f32(1.0)), self.mul_precise(sum.lo, unit));
-        let f = self.select(self.eq(k, self.i32(0)), x, f);
-        let k = self.convert_raw(k, RegType::F32);
-        let small = self.fma(k, self.f32(LN2_LO), self.log_bend(f));
-        let y = self.add(self.mul_precise(k, self.f32(LN2_HI)), self.add_precise(f, small));
-        let tiny = self.lt(self.abs(x), self.f32(2f32.powi(-25)));
-        self.select(tiny, x, self.log_special(x, sum.hi, y))
+        self.noted(&LOG1P_RULE, &[x], || {
+            let sum = self.two_sum(self.f32(1.0), x);
+            let (m, k) = self.log_parts(sum.hi);
+            // What rounding 1 + x lost, in units of the reduced value; beyond 2⁶⁴ it does not matter.
+            let far = self.gt(k, self.i32(64));
+            let unit = self.power_of_two(self.neg(self.select(far, self.i32(64), k)));
+            let f = self.add_precise(self.sub_precise(m, self.f32(1.0)), self.mul_precise(sum.lo, unit));
+            let f = self.select(self.eq(k, self.i32(0)), x, f);
+            let k = self.convert_raw(k, RegType::F32);
+            let small = self.fma(k, self.f32(LN2_LO), self.log_bend(f));
+            let y = self.add(self.mul_precise(k, self.f32(LN2_HI)), self.add_precise(f, small));
+            let tiny = self.lt(self.abs(x), self.f32(2f32.powi(-25)));
+            self.select(tiny, x, self.log_special(x, sum.hi, y))
+        })
     }
 
     /// ln(1 + t) for 0 ≤ t ≤ 1, or NaN.

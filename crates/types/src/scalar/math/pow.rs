@@ -5,6 +5,7 @@
 
 use super::super::builder::{Reg, ScalarBuilder};
 use super::super::opcode::RegType;
+use super::super::tangent::{Function, sum};
 use super::double::Double;
 use super::{INF, NAN};
 
@@ -15,27 +16,48 @@ const LOG2_E: [f32; 2] = [1.442_382_8, 0.000_312_228_4];
 /// Exponents beyond this give 0, 1 or ∞ for every x.
 const LARGE: f32 = 4_294_967_296.0;
 
+/// y·x^(y − 1)·ẋ, 0 where y is 0, and xʸ·ln x·ẏ, 0 where x is 0 and y is not negative.
+static POW_RULE: Function = Function::any("pow", |b, p| {
+    let (x, y, zero) = (p.operand(0), p.operand(1), b.f32(0.0));
+    let base =
+        p.tangent(0).map(|t| b.select(b.eq(y, zero), zero, b.mul(t, b.mul(y, one_less(b, x, y, p.result)))));
+    let exponent = p.tangent(1).map(|t| {
+        let still = b.and(b.eq(x, zero), b.ge(y, zero));
+        b.select(still, zero, b.mul(t, b.mul(p.result, b.log(x))))
+    });
+    sum(b, base, exponent)
+});
+
+/// x^(y − 1): xʸ/x where that loses nothing, since y − 1 is rounded below ½.
+fn one_less(b: &ScalarBuilder, x: Reg, y: Reg, power: Reg) -> Reg {
+    let size = b.abs(power);
+    let usual = b.and(b.gt(size, b.f32(2f32.powi(-100))), b.lt(size, b.f32(2f32.powi(100))));
+    b.select(usual, b.div(power, x), b.pow(x, b.sub(y, b.f32(1.0))))
+}
+
 impl ScalarBuilder {
     /// xʸ: x < 0 needs an integer y (its parity gives the sign) or is NaN; x⁰ = 1 and 1ʸ = 1 even for NaN;
     /// 0 to a negative power is ∞, signed for −0 to an odd power.
     pub fn pow(&self, x: Reg, y: Reg) -> Reg {
-        let (zero, one) = (self.f32(0.0), self.f32(1.0));
-        let a = self.abs(x);
-        let magnitude = self.pow_magnitude(a, self.limit(y, -LARGE, LARGE));
-        // |x| = 0 or ∞: 0 or ∞ by the sign of y.
-        let extreme = self.or(self.eq(a, zero), self.eq(a, self.f32(INF)));
-        let grows = self.xor(self.eq(a, zero), self.gt(y, zero));
-        let at_extreme = self.select(grows, self.f32(INF), zero);
-        let r = self.select(extreme, at_extreme, magnitude);
-        let (integer, odd) = self.parity(y);
-        let below = self.lt(x, zero);
-        let negated = self.and(self.sign_bit(x), odd);
-        let r = self.select(negated, self.neg(r), r);
-        let no_root = self.and(self.and(below, self.not(integer)), self.not(self.eq(a, self.f32(INF))));
-        let nan = self.or(no_root, self.or(self.is_nan(x), self.is_nan(y)));
-        let r = self.select(nan, self.f32(NAN), r);
-        let always_one = self.or(self.eq(x, one), self.eq(y, zero));
-        self.select(always_one, one, r)
+        self.noted(&POW_RULE, &[x, y], || {
+            let (zero, one) = (self.f32(0.0), self.f32(1.0));
+            let a = self.abs(x);
+            let magnitude = self.pow_magnitude(a, self.limit(y, -LARGE, LARGE));
+            // |x| = 0 or ∞: 0 or ∞ by the sign of y.
+            let extreme = self.or(self.eq(a, zero), self.eq(a, self.f32(INF)));
+            let grows = self.xor(self.eq(a, zero), self.gt(y, zero));
+            let at_extreme = self.select(grows, self.f32(INF), zero);
+            let r = self.select(extreme, at_extreme, magnitude);
+            let (integer, odd) = self.parity(y);
+            let below = self.lt(x, zero);
+            let negated = self.and(self.sign_bit(x), odd);
+            let r = self.select(negated, self.neg(r), r);
+            let no_root = self.and(self.and(below, self.not(integer)), self.not(self.eq(a, self.f32(INF))));
+            let nan = self.or(no_root, self.or(self.is_nan(x), self.is_nan(y)));
+            let r = self.select(nan, self.f32(NAN), r);
+            let always_one = self.or(self.eq(x, one), self.eq(y, zero));
+            self.select(always_one, one, r)
+        })
     }
 
     /// Whether y is an integer (±∞ counts as an even one), and whether it is odd.

@@ -6,6 +6,7 @@
 
 use super::super::builder::{Reg, ScalarBuilder};
 use super::super::opcode::RegType;
+use super::super::tangent::Function;
 use super::NAN;
 
 /// 2/π in binary, most significant word first, after 32 zero bits.
@@ -18,6 +19,11 @@ const SIN: [f32; 3] = [-0.166_666_55, 0.008_332_186, -0.000_195_176_98];
 /// (cos r − 1 + r²/2)/r⁴ in r², to 2⁻³³ of cos r.
 const COS: [f32; 3] = [0.041_666_646, -0.001_388_731, 2.443_232_2e-5];
 
+static SIN_RULE: Function = Function::one("sin", |b, x, _, t| b.mul(t, b.cos(x)));
+static COS_RULE: Function = Function::one("cos", |b, x, _, t| b.neg(b.mul(t, b.sin(x))));
+/// 1 + tan².
+static TAN_RULE: Function = Function::one("tan", |b, _, y, t| b.mul(t, b.fma(y, y, b.f32(1.0))));
+
 /// |x| reduced: the quadrant (U32, only its two low bits count) and sine and cosine of the rest.
 struct Turn {
     quadrant: Reg,
@@ -28,30 +34,36 @@ struct Turn {
 impl ScalarBuilder {
     /// sin x; NaN at ±∞.
     pub fn sin(&self, x: Reg) -> Reg {
-        let t = self.turn(x);
-        let odd = self.bit(t.quadrant, 0);
-        let y = self.select(odd, t.cos, t.sin);
-        let y = self.negate_if(self.bit(t.quadrant, 1), y);
-        self.trig_special(x, self.negate_if(self.sign_bit(x), y))
+        self.noted(&SIN_RULE, &[x], || {
+            let t = self.turn(x);
+            let odd = self.bit(t.quadrant, 0);
+            let y = self.select(odd, t.cos, t.sin);
+            let y = self.negate_if(self.bit(t.quadrant, 1), y);
+            self.trig_special(x, self.negate_if(self.sign_bit(x), y))
+        })
     }
 
     /// cos x; NaN at ±∞.
     pub fn cos(&self, x: Reg) -> Reg {
-        let t = self.turn(x);
-        let odd = self.bit(t.quadrant, 0);
-        let y = self.select(odd, t.sin, t.cos);
-        let flip = self.xor(odd, self.bit(t.quadrant, 1));
-        self.trig_special(x, self.negate_if(flip, y))
+        self.noted(&COS_RULE, &[x], || {
+            let t = self.turn(x);
+            let odd = self.bit(t.quadrant, 0);
+            let y = self.select(odd, t.sin, t.cos);
+            let flip = self.xor(odd, self.bit(t.quadrant, 1));
+            self.trig_special(x, self.negate_if(flip, y))
+        })
     }
 
     /// tan x; NaN at ±∞.
     pub fn tan(&self, x: Reg) -> Reg {
-        let t = self.turn(x);
-        let odd = self.bit(t.quadrant, 0);
-        let above = self.select(odd, t.cos, t.sin);
-        let below = self.select(odd, t.sin, t.cos);
-        let flip = self.xor(odd, self.sign_bit(x));
-        self.trig_special(x, self.negate_if(flip, self.div_raw(above, below)))
+        self.noted(&TAN_RULE, &[x], || {
+            let t = self.turn(x);
+            let odd = self.bit(t.quadrant, 0);
+            let above = self.select(odd, t.cos, t.sin);
+            let below = self.select(odd, t.sin, t.cos);
+            let flip = self.xor(odd, self.sign_bit(x));
+            self.trig_special(x, self.negate_if(flip, self.div_raw(above, below)))
+        })
     }
 
     fn turn(&self, x: Reg) -> Turn {

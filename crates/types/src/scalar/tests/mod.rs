@@ -5,6 +5,7 @@ mod builder;
 mod casts;
 mod reference;
 mod specials;
+mod tangents;
 mod ulp;
 
 use super::{Arithmetic, Evaluator, Reg, RegType, ScalarBuilder, ScalarExpr};
