@@ -1,8 +1,8 @@
 //! A share of the samples, for suites that run each once more in another way.
 //!
 //! In: cases of ops, and `PUMICE_SHARE` as `cargo xtask test` sets it. Out: of each op every n-th sample, beginning
-//! with another one from commit to commit; all of them where the variable is not set. The plain suites run every
-//! sample always.
+//! with another one from commit to commit; all of them where the variable is not set. The interpreter runs every
+//! sample always, the plain suite of a device every second one.
 
 use crate::op_suite::Case;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,6 +47,16 @@ impl Share {
             (*number - 1) % self.shares == self.turn.min(counts[case.op] - 1)
         });
         cases
+    }
+
+    /// Every second case of each op, the others at the next turn: for suites that compile most kernels first.
+    pub fn half_of(self, cases: Vec<Case>) -> Vec<Case> {
+        Share { turn: self.turn % 2, shares: self.shares.min(2) }.of(cases)
+    }
+
+    /// As many of `count` for a run without `--long`, or all.
+    pub fn few_or(self, few: usize, count: usize) -> usize {
+        if self.is_all() { count } else { few }
     }
 
     /// As [`Share::of`], of every fourth op, another one from commit to commit: for suites that compile what no other
@@ -97,6 +107,17 @@ mod tests {
         assert_eq!(seen.len(), cases(None).len());
         let whole = Share { turn: 0, shares: 1 }.of(part_of_cases(0, 6)).len();
         assert_eq!(whole, part_of_cases(0, 6).len());
+    }
+
+    #[test]
+    fn halves_are_all_after_two_turns() {
+        let names = |cases: Vec<Case>| -> BTreeSet<String> { cases.iter().map(Case::name).collect() };
+        let half = |turn| Share { turn, shares: 8 }.half_of(part_of_cases(1, 6));
+        let all = names(part_of_cases(1, 6));
+        assert!(half(0).len() * 10 < all.len() * 6, "{} of {}", half(0).len(), all.len());
+        let both: BTreeSet<String> = names(half(4)).union(&names(half(7))).cloned().collect();
+        assert_eq!(both, all);
+        assert_eq!(names(Share::ALL.half_of(part_of_cases(1, 6))), all);
     }
 
     #[test]

@@ -133,7 +133,8 @@ mod on_device {
             let most = if device.device_plan().target.features.cpu { VULKAN } else { GPU };
             Runner::new(device, most)
         };
-        run_on(device::open(&DeviceOptions::default()), runner, ("vulkan", LIST), part_of_cases(part, PARTS));
+        let cases = Share::of_environment().half_of(part_of_cases(part, PARTS));
+        run_on(device::open(&DeviceOptions::default()), runner, ("vulkan", LIST), cases);
     }
 
     parts!(run: part_0 0, part_1 1, part_2 2, part_3 3, part_4 4, part_5 5);

@@ -16,6 +16,7 @@ mod on_device {
     use pumice_runtime::{Executable, OnStatus, RunOptions, Session};
     use pumice_tests::device;
     use pumice_tests::op_suite::{Case, Runner, part_of_cases};
+    use pumice_tests::share::Share;
     use pumice_types::{Bindings, DType, Tensor, TensorView};
     use std::collections::{BTreeMap, BTreeSet};
 
@@ -399,7 +400,7 @@ mod on_device {
     fn run_part(part: usize) {
         let runner = Runner::new(device::open(&Default::default()), MOST_ELEMENTS);
         let mut tally = Tally::default();
-        for case in part_of_cases(part, PARTS) {
+        for case in Share::of_environment().half_of(part_of_cases(part, PARTS)) {
             if let Some(mut rig) = Rig::new(&runner, &case) {
                 tally.add(&mut rig);
             }

@@ -10,6 +10,7 @@ const ELEMENTS: u64 = 1 << 22;
 mod on_device {
     use super::*;
     use pumice_tests::device;
+    use pumice_tests::share::Share;
     use pumice_vulkan::DeviceOptions;
 
     fn all_pass(selecting_as: &Target, most: u64, ops: &[&str]) {
@@ -17,7 +18,7 @@ mod on_device {
         let mut runner = Runner::selecting_as(device, selecting_as, most);
         runner.target.features.subgroup_arithmetic = false;
         runner.target.features.subgroup_shuffle = false;
-        let cases = ops.iter().flat_map(|op| cases(Some(op))).collect::<Vec<_>>();
+        let cases = Share::of_environment().of(ops.iter().flat_map(|op| cases(Some(op))).collect());
         let summary = run_all(&runner, cases.iter().filter(|c| c.elements() <= most), |_, _| {});
         summary.print("no subgroup operations");
         assert!(summary.passed > 0 && summary.failed.is_empty(), "{:?}", summary.failed);

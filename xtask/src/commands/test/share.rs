@@ -1,7 +1,7 @@
 //! Which share of the samples runs in suites that run each once more in another way (under the validation layer, over
 //! poisoned memory, in folded grids, with the kernels of a GPU, with rounded factors, with words exchanged or altered):
-//! an eighth, another one from commit to commit. The plain suites on interpreter and device run all, and so does
-//! `--long`.
+//! an eighth, another one from commit to commit. The plain suite runs all on the interpreter and every second sample
+//! on a device, whose driver compiles most kernels there first; `--long` runs all everywhere.
 
 use std::process::Command;
 
@@ -20,8 +20,8 @@ pub fn set(all: bool, checkout: &Checkout, command: &mut Command) {
 /// What a run without `--long` leaves out by it.
 pub fn said() -> String {
     format!(
-        "one of {SHARES} samples ran under validation, poison, folded grids, a GPU's kernels, rounding and mutations; \
-         --long runs all"
+        "one of {SHARES} samples ran under validation, poison, folded grids, a GPU's kernels, rounding and mutations, \
+         one of two on the device; --long runs all"
     )
 }
 
