@@ -21,6 +21,8 @@ const REFERENCE_FOLDER: &str = "crates/cpu-ref/src/ops";
 const LOWERING_FOLDER: &str = "crates/compile/src/lower";
 /// The kind of ops that have a lowering of their own.
 const LOWERED: &str = "lowered";
+/// The kind of ops that map elements to elements.
+const ELEMENTWISE: &str = "elementwise";
 /// The kind of ops that are defined by other ops.
 const COMPOSITE: &str = "composite";
 
@@ -78,6 +80,8 @@ impl Row {
         let expands = source.is_some_and(|source| has_function(source, "expand"));
         let kept = (self.kind != COMPOSITE).then(|| "kept".to_owned());
         self.duties.push(Duty { name: "expansion", by: file(expands).or(kept), how: how("fn expand in") });
+        let by = source.map(|source| gradient(source, &self.kind));
+        self.duties.push(Duty { name: "gradient", by, how: how("const GRAD in") });
     }
 }
 
@@ -156,6 +160,21 @@ fn samples(source: &Source) -> Option<String> {
     }
     let calls = item_macros(&source.tokens);
     calls.into_iter().map(|(name, _)| name).find(|name| name != "op").map(|name| format!("{name}!"))
+}
+
+/// How an op says that gradients pass it: the word after `Grad::` (`rule`, `scalar`, `expansion`, `zero`, `no`), or
+/// what the macro that declares it says for all.
+fn gradient(source: &Source, kind: &str) -> String {
+    let words: Vec<&str> = source.tokens.iter().map(|token| token.text.as_str()).collect();
+    let stated = words.iter().position(|word| *word == "GRAD" || *word == "grad");
+    let kinds = ["Rule", "Scalar", "Expansion", "Zero", "No"];
+    let said = stated.and_then(|at| words[at..].iter().take(24).find(|word| kinds.contains(word)));
+    match said {
+        Some(word) => word.to_lowercase(),
+        None if kind == ELEMENTWISE => "scalar".to_owned(),
+        None if has_function(source, "rule") => "rule".to_owned(),
+        None => "macro".to_owned(),
+    }
 }
 
 /// Whether a file has a function of that name.

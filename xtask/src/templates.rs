@@ -35,13 +35,21 @@ pub fn declaration(kind: Kind, optional: bool, name: &str, type_name: &str) -> S
     let text = match kind {
         Kind::Unary => UNARY,
         Kind::Binary => BINARY,
-        Kind::Composite => &GENERAL.replace("{uses}", EXPAND_USES).replace("{expand}", EXPAND),
-        Kind::Host | Kind::Lowered | Kind::Kernel => &GENERAL.replace("{uses}", "").replace("{expand}", ""),
+        Kind::Composite => &general([EXPAND_USES, EXPAND, "Grad, OpDef", "Grad::Expansion", ""]),
+        Kind::Host | Kind::Lowered | Kind::Kernel => {
+            &general(["", "", "Grad, GradCx, Grads, NoGrad, OpDef", "Grad::Rule(rule)", RULE])
+        }
     };
     let text = OPTIONAL.into_iter().fold(text.to_owned(), |text, (mark, with, without)| {
         text.replace(mark, if optional { with } else { without })
     });
     filled(&text, name, type_name)
+}
+
+/// The declaration of an op that is not elementwise: what it uses, what it is made of, and how gradients pass it.
+fn general(texts: [&str; 5]) -> String {
+    let marks = ["{uses}", "{expand}", "{gradient names}", "{gradient}", "{rule}"];
+    marks.iter().zip(texts).fold(GENERAL.to_owned(), |text, (mark, with)| text.replace(mark, with))
 }
 
 /// What stands in a declaration in place of a mark: with an operand that may be absent, and without one.
@@ -91,13 +99,14 @@ pub fn footprint(name: &str) -> String {
 pub fn what_is_left(kind: Kind, name: &str) -> String {
     let place = match kind {
         Kind::Unary | Kind::Binary => {
-            "the formula twice (scalar form in ir, f64 in cpu-ref) and the dtypes".to_owned()
+            "the formula twice (scalar form in ir, f64 in cpu-ref), its slope in cpu-ref, and the dtypes"
+                .to_owned()
         }
         Kind::Composite => "the type rule, the samples, the expansion, the f64 evaluation".to_owned(),
-        Kind::Host => "the type rule, the samples, the f64 evaluation".to_owned(),
+        Kind::Host => "the type rule, the rule of gradients, the samples, the f64 evaluation".to_owned(),
         Kind::Lowered => {
             format!(
-                "the type rule, the samples, the f64 evaluation, crates/compile/src/lower/{name}.rs (--kernel makes a \
+                "the type rule, the rule of gradients, the samples, the f64 evaluation, crates/compile/src/lower/{name}.rs (--kernel makes a \
                  kernel, too)"
             )
         }
@@ -143,8 +152,8 @@ const GENERAL: &str = r#"//! `{Type}`: what it is, in a few words.
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
-use crate::ops::OpDef;
 use crate::ops::elementwise::FLOATS;
+use crate::ops::{{gradient names}};
 use crate::sample::{Fill, Sample};
 use crate::shape::tensor;
 {uses}
@@ -155,6 +164,7 @@ crate::op! {
 
 impl OpDef for {Type} {
     const OPERANDS: &'static [&'static str] = &["x"{optional operand}];
+    const GRAD: Grad<Self> = {gradient};
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         cx.expect_dtype(0, FLOATS)?;
@@ -173,7 +183,7 @@ impl OpDef for {Type} {
         FLOATS.iter().flat_map(|&dtype| shapes.iter().map(move |shape| case(dtype, shape))).collect()
     }
 {expand}}
-
+{rule}
 impl GraphBuilder {
     /// What it computes: x\[…\] → the same type.
     #[track_caller]
@@ -187,14 +197,14 @@ const UNARY_REFERENCE: &str = r"//! `{Type}`.
 
 use crate::ops::elementwise::unary_eval;
 
-unary_eval!({Type}, ulp 0.5, |_op, x| x);
+unary_eval!({Type}, ulp 0.5, |_op, x| x, slope 1.0);
 ";
 
 const BINARY_REFERENCE: &str = r"//! `{Type}`.
 
 use crate::ops::elementwise::binary_eval;
 
-binary_eval!({Type}, ulp 0.5, |x, y| x + y, int |_d, i, j| i.wrapping_add(j));
+binary_eval!({Type}, ulp 0.5, |x, y| x + y, int |_d, i, j| i.wrapping_add(j), slopes 1.0, 1.0);
 ";
 
 const GENERAL_REFERENCE: &str = r"//! `{Type}`.
@@ -209,6 +219,13 @@ impl Eval for {Type} {
         vec![cx.arg(0).clone()]
     }
     exact!();
+}
+";
+
+const RULE: &str = r"
+/// dy·∂y/∂x: the formula. What it has no formula for is an error, never zero.
+fn rule(_: &{Type}, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    Ok(vec![Some(cx.dy())])
 }
 ";
 

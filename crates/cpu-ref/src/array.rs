@@ -3,6 +3,24 @@
 use half::{bf16, f16};
 use pumice_types::tensor::element_count;
 use pumice_types::{DType, Tensor, TensorError};
+use std::cell::Cell;
+
+thread_local! {
+    /// Whether this thread evaluates without rounding.
+    static UNROUNDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What `body` gives where no float is rounded to its dtype: everything is f64, as derivatives are judged.
+pub fn unrounded<R>(body: impl FnOnce() -> R) -> R {
+    struct Restored(bool);
+    impl Drop for Restored {
+        fn drop(&mut self) {
+            UNROUNDED.set(self.0);
+        }
+    }
+    let _before = Restored(UNROUNDED.replace(true));
+    body()
+}
 
 /// Elements of an [`Array`].
 #[derive(Clone, Debug, PartialEq)]
@@ -212,7 +230,7 @@ fn read_ints(dtype: DType, bytes: &[u8]) -> Vec<i64> {
 /// A value rounded once, to nearest even, to a float dtype.
 pub fn round(dtype: DType, v: f64) -> f64 {
     match dtype {
-        _ if v.is_nan() => v,
+        _ if v.is_nan() || UNROUNDED.get() => v,
         DType::F16 => round_to(v, 11, -14, 65504.0),
         DType::BF16 => round_to(v, 8, -126, f64::from(bf16::MAX)),
         _ => f64::from(v as f32),

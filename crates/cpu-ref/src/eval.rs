@@ -102,6 +102,13 @@ pub trait Eval {
     /// types: each result of an op has its own. What a `Sum` scales with is given by [`Eval::magnitude`].
     fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance;
 
+    /// For an elementwise op that is differentiated by its scalar form, dy·∂y/∂x by operand number `by`, at operands of
+    /// these values (absent ones `None`): a formula in f64 that has nothing from the scalar form. Where an operand is
+    /// not chosen, 0, whatever dy is.
+    fn gradient(&self, _by: usize, _x: &[Option<f64>], _dy: f64) -> Option<f64> {
+        None
+    }
+
     /// For tolerance class T2, Σ|termᵢ| of every element of result `cx.result` (in f64); empty for other classes.
     fn magnitude(&self, _cx: &EvalCx<'_>) -> Vec<f64> {
         Vec::new()

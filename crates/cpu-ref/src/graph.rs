@@ -4,7 +4,7 @@
 //! states, status events by node. Feeds and scalars that advance are the session's. Never here: a plan, bytes of an
 //! arena, fusion.
 
-use crate::array::{Array, Data};
+use crate::array::{Array, Data, unrounded};
 use crate::custom::CustomOps;
 use crate::eval::{EvalCx, Status};
 use crate::perturb::perturb;
@@ -108,6 +108,8 @@ pub struct EvalOptions {
     /// Operands of arithmetic that are f32-subnormal count as zeros of the same sign, as OPS 1.3.4 allows a device. A
     /// comparison accepts what is close to the evaluation with or without.
     pub flush_subnormals: bool,
+    /// No float is rounded to its dtype: for derivatives by differences.
+    pub unrounded: bool,
     /// Move every result by what its op allows (see [`crate::perturb`]), other ways for other seeds.
     pub perturb: Option<u64>,
 }
@@ -146,6 +148,10 @@ pub fn eval_graph_with(
     options: EvalOptions,
     custom: &CustomOps,
 ) -> Result<Evaluation, EvalError> {
+    if options.unrounded {
+        let rounded = EvalOptions { unrounded: false, ..options };
+        return unrounded(|| eval_graph_with(graph, leaves, bindings, rounded, custom));
+    }
     check_constraints(graph, bindings)?;
     let (demand, loops) = (Demand::of(graph), Loops::of(graph));
     let result = Evaluation { values: vec![None; graph.value_count()], ..Evaluation::default() };

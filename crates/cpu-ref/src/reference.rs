@@ -56,7 +56,7 @@ impl Reference {
     pub fn new(sample: &Sample, graph: &Graph) -> Result<Reference, EvalError> {
         let bindings = sample::bindings(sample, graph);
         let runs = |flush_subnormals| {
-            let options = EvalOptions { keep_all: true, flush_subnormals, perturb: None };
+            let options = EvalOptions { keep_all: true, flush_subnormals, ..EvalOptions::default() };
             let runs = sample::evaluate(sample, graph, options)?;
             let bounded = runs.into_iter().map(|mut run| {
                 let bounds = output_bounds(graph, &run, &bindings)?;

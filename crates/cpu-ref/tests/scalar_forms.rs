@@ -148,7 +148,11 @@ fn defects(op: &str, sample: &Sample) -> Vec<String> {
     let Ok(graph) = &sample.graph else { return vec!["does not build".into()] };
     let bindings = sample::bindings(sample, graph);
     let run = |flush_subnormals| {
-        sample::evaluate(sample, graph, EvalOptions { keep_all: true, flush_subnormals, perturb: None })
+        sample::evaluate(
+            sample,
+            graph,
+            EvalOptions { keep_all: true, flush_subnormals, ..EvalOptions::default() },
+        )
     };
     let (Ok(plain), Ok(flushed)) = (run(false), run(true)) else { return vec!["has no value".into()] };
     let mut found = Vec::new();

@@ -1,6 +1,7 @@
 //! Attributes: what an op carries besides its operands, in the one form that printing, parsing and comparing share.
 
 use crate::graph::Graph;
+use crate::ops::Op;
 pub use crate::range::{CountRange, FloatRange};
 use crate::shape::ValueType;
 use pumice_types::{DType, DimExpr, Tensor};
@@ -34,6 +35,8 @@ pub enum AttrValue {
     Data(Arc<Tensor>),
     /// A nested graph.
     Graph(Arc<Graph>),
+    /// An op with its attributes.
+    Op(Arc<Op>),
 }
 
 /// An attribute that does not fit.
@@ -334,6 +337,27 @@ impl AttrType for Vec<DimExpr> {
     }
     fn map_dims(&mut self, map: &dyn Fn(&DimExpr) -> DimExpr) {
         self.iter_mut().for_each(|d| *d = map(d));
+    }
+}
+
+impl AttrType for Arc<Op> {
+    const EXPECTED: &'static str = "an op";
+    type Range = ();
+    fn to_attr(&self) -> Option<AttrValue> {
+        Some(AttrValue::Op(self.clone()))
+    }
+    fn from_attr(value: AttrValue) -> Option<Self> {
+        match value {
+            AttrValue::Op(op) => Some(op),
+            _ => None,
+        }
+    }
+    same_as_equal!();
+    fn visit_dims(&self, visit: &mut dyn FnMut(&DimExpr)) {
+        Op::visit_dims(self, visit);
+    }
+    fn map_dims(&mut self, map: &dyn Fn(&DimExpr) -> DimExpr) {
+        Arc::make_mut(self).map_dims(map);
     }
 }
 

@@ -58,6 +58,27 @@ pub(crate) fn all_or_mistake<const N: usize>(results: &[Value]) -> [Value; N] {
     std::array::from_fn(|i| results.get(i).copied().unwrap_or(results[0]))
 }
 
+impl Graph {
+    /// The finished graph, an imported one too, open again: values are found by their names
+    /// ([`GraphBuilder::find`]), outputs stay and more may be added.
+    ///
+    /// ```
+    /// use pumice_ir::{GraphBuilder, f32};
+    /// let g = GraphBuilder::new("g");
+    /// g.output("y", g.tanh(g.param("w", f32([3]))));
+    /// let g = g.build()?.edit();
+    /// let (w, y) = (g.find("w").expect("a param"), g.find("tanh").expect("a value"));
+    /// g.output("dw", g.grad(g.reduce_sum(y, &[0], false), &[w])[0]);
+    /// assert_eq!(g.build()?.outputs().len(), 2);
+    /// # Ok::<(), pumice_ir::BuildErrors>(())
+    /// ```
+    pub fn edit(&self) -> GraphBuilder {
+        let g = GraphBuilder::new(&self.name);
+        g.inner.borrow_mut().reopen(self.clone());
+        g
+    }
+}
+
 impl Value {
     /// The value, unless it came out of a mistake.
     pub(crate) fn valid(self) -> Option<ValueId> {
@@ -431,8 +452,31 @@ impl GraphBuilder {
         own.and_then(|v| inner.graph.values.get(v.index())).map(|v| v.ty.clone())
     }
 
-    /// The value of that name.
-    pub(crate) fn value_named(&self, name: &str) -> Option<Value> {
+    /// A value of the graph so far as one of this builder.
+    pub(crate) fn value_of(&self, id: ValueId) -> Value {
+        Value { id: Ok(id), graph: self.inner.borrow().id }
+    }
+
+    /// As [`GraphBuilder::apply_all`], under a name that is not of the scope.
+    pub(crate) fn apply_named(&self, op: Op, name: &str, inputs: &[Option<Value>]) -> Vec<Value> {
+        self.inner.borrow_mut().add(op, name.to_owned(), inputs, Location::caller())
+    }
+
+    /// What `body` gives; the nodes that it makes are told to be of this place.
+    pub(crate) fn at_site<R>(&self, site: CallSite, body: impl FnOnce(&GraphBuilder) -> R) -> R {
+        let before = self.inner.borrow_mut().made_at.replace(site);
+        let result = body(self);
+        self.inner.borrow_mut().made_at = before;
+        result
+    }
+
+    /// A mistake of a graph at a place; the value that came out of it.
+    pub(crate) fn wrong_build(&self, error: BuildError, site: CallSite) -> Value {
+        self.inner.borrow_mut().wrong(error, site)[0]
+    }
+
+    /// The value of that name, if there is one: of a graph that was opened, the way to its values.
+    pub fn find(&self, name: &str) -> Option<Value> {
         let inner = self.inner.borrow();
         inner.graph.find(name).map(|id| Value { id: Ok(id), graph: inner.id })
     }

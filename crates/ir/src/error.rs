@@ -229,6 +229,9 @@ pub enum BuildError {
         /// Why.
         source: OpError,
     },
+    /// A loss has no gradient by what is wanted.
+    #[error(transparent)]
+    Grad(#[from] crate::grad::GradError),
     /// A name is used twice.
     #[error("the name `{0}` is used twice")]
     DuplicateName(String),

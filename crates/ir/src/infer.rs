@@ -227,6 +227,19 @@ impl<'a> Infer<'a> {
         Ok(())
     }
 
+    /// The result of another op over the operands from one on; what it leaves to symbols is left here, too.
+    pub(crate) fn result_of(&self, op: &Op, first: usize) -> Result<ValueType, OpError> {
+        let operands = self.operands.get(first..).unwrap_or(&[]);
+        let present: SmallVec<[bool; 4]> = operands.iter().map(Option::is_some).collect();
+        all_operands(op.operand_names(), &present)?;
+        limited_attributes(op)?;
+        let constants = |i: usize| (self.constants)(i + first);
+        let inner = Infer::new(self.symbols, op.operand_names(), operands, &constants);
+        let types = op.infer(&inner)?;
+        self.constraints.borrow_mut().extend(inner.constraints.into_inner());
+        types.into_iter().next().ok_or_else(|| OpError::Invalid(format!("{} has no result", op.name())))
+    }
+
     /// The extent as a constant, or an error that says what needs it.
     pub fn constant_extent(&self, dim: &DimExpr, what: &str) -> Result<u64, OpError> {
         dim.as_extent().ok_or_else(|| OpError::ExtentUnsupported {
@@ -278,7 +291,7 @@ pub fn infer_types(
     inputs: &[Option<ValueId>],
 ) -> Result<(Types, Vec<Constraint>), OpError> {
     let (names, symbols) = (op.operand_names(), &graph.symbols);
-    all_operands(names, inputs)?;
+    all_operands(names, &inputs.iter().map(Option::is_some).collect::<SmallVec<[bool; 4]>>())?;
     only_known_symbols(op, symbols)?;
     limited_attributes(op)?;
     let operands: SmallVec<[Option<&ValueType>; 4]> = inputs.iter().map(|v| v.map(|v| graph.ty(v))).collect();
@@ -295,14 +308,14 @@ pub fn infer_types(
 }
 
 /// Operands that an op must have are there, and no more than it takes.
-fn all_operands(names: &[&'static str], inputs: &[Option<ValueId>]) -> Result<(), OpError> {
+fn all_operands(names: &[&'static str], present: &[bool]) -> Result<(), OpError> {
     let variadic = names.last().is_some_and(|n| n.ends_with('*'));
-    if !variadic && inputs.len() > names.len() {
-        return Err(OpError::TooManyOperands { most: names.len(), given: inputs.len() });
+    if !variadic && present.len() > names.len() {
+        return Err(OpError::TooManyOperands { most: names.len(), given: present.len() });
     }
     for (i, operand) in names.iter().enumerate() {
         let required = !operand.ends_with(['?', '*']);
-        if required && inputs.get(i).copied().flatten().is_none() {
+        if required && !present.get(i).is_some_and(|is| *is) {
             return Err(OpError::MissingOperand(operand));
         }
     }

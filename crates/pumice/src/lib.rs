@@ -62,9 +62,9 @@ pub use pumice_import::{
 };
 pub use pumice_ir::{
     AttrError, BuildError, BuildErrors, CallSite, Constraint, CountRange, Feed, FeedKind, Fill, FloatRange,
-    Graph, GraphBuilder, Mistake, Node, NodeId, Op, OpError, Output, Patch, PatchError, Place, Relation,
-    Succession, TypeSpec, Value, ValueId, ValueInfo, ValueType, VerifyError, bf16, bool_, dim, f16, f32, i32,
-    i64, ops, shape::DimSpec, sym, tensor, text, u32,
+    GradError, Graph, GraphBuilder, Mistake, Node, NodeId, Op, OpError, Output, Patch, PatchError, Place,
+    Relation, Succession, TypeSpec, Value, ValueId, ValueInfo, ValueType, VerifyError, bf16, bool_, dim, f16,
+    f32, i32, i64, ops, shape::DimSpec, sym, tensor, text, u32,
 };
 #[cfg(feature = "models")]
 pub use pumice_models::{

@@ -73,7 +73,8 @@ pub enum DeviceError {
     #[error("the device was lost: {0}")]
     Lost(String),
     /// The device has ended nothing for as long as is waited: ten seconds, or fifty bounds of a submission, on a
-    /// CPU driver sixty times as long. It counts as lost, what the submission uses is never freed, and a new one must be opened.
+    /// CPU driver sixty times as long. It counts as lost, what the submission uses is never freed, and a new one must
+    /// be opened.
     #[error("the device has ended nothing for {waited:?}{}; it counts as lost", of_levels(plan, *levels))]
     Stalled {
         /// Name of the plan; empty where none ran.

@@ -23,6 +23,11 @@ macro_rules! dispatch {
             match op { $($(Op::$Name(op) => <ops::$Name as Eval>::eval(op, cx),)*)* }
         }
 
+        /// The gradient of an elementwise op by an operand; none where it has no formula.
+        pub fn gradient(op: &Op, by: usize, x: &[Option<f64>], dy: f64) -> Option<f64> {
+            match op { $($(Op::$Name(op) => <ops::$Name as Eval>::gradient(op, by, x, dy),)*)* }
+        }
+
         fn tolerance_as_given(op: &Op, cx: &EvalCx<'_>) -> Tolerance {
             match op { $($(Op::$Name(op) => <ops::$Name as Eval>::tolerance(op, cx),)*)* }
         }

@@ -40,6 +40,8 @@ pub(super) struct Inner {
     pub(super) unroll: u64,
     /// The places of the true elements of masks, so that whatever one mask chooses has one extent.
     pub(super) places: BTreeMap<ValueId, Value>,
+    /// Where nodes are told to be made, while a method of many steps makes them.
+    pub(super) made_at: Option<CallSite>,
 }
 
 /// What builders begin with.
@@ -62,7 +64,16 @@ impl Inner {
             source: None,
             unroll: UNROLL,
             places: BTreeMap::new(),
+            made_at: None,
         }
+    }
+
+    /// Takes a finished graph to go on with.
+    pub(super) fn reopen(&mut self, graph: Graph) {
+        self.names = graph.values().map(|(_, value)| value.name.clone()).collect();
+        self.outputs = graph.outputs.iter().enumerate().map(|(i, o)| (o.name.clone(), i)).collect();
+        self.conditions = Conditions::of(&graph.constraints);
+        self.graph = graph;
     }
 
     /// Notes a mistake; its number.
@@ -127,6 +138,7 @@ impl Inner {
         inputs: &[Option<Value>],
         site: CallSite,
     ) -> Vec<Value> {
+        let site = self.made_at.unwrap_or(site);
         for (operand, v) in inputs.iter().enumerate() {
             match v {
                 Some(v) if self.is_foreign(*v) => {

@@ -3,6 +3,7 @@
 
 use super::Op;
 use super::Rounding;
+use super::gradient::Grad;
 use super::reduce::Reduction;
 use super::simplify::{NodeCx, Simpler, Untransposed};
 use crate::attr::Attrs;
@@ -53,6 +54,14 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
     /// For an op with factors, the same one that rounds them so.
     fn with_rounding(&self, _rounding: Rounding) -> Option<Op> {
         None
+    }
+
+    /// How gradients pass it (OPS 3.12).
+    const GRAD: Grad<Self>;
+
+    /// Whether its results move with that operand, where they move.
+    fn moves_with(&self, _operand: usize) -> bool {
+        true
     }
 
     /// Types of the results, or what is wrong.

@@ -6,6 +6,7 @@
 //! header names (`cargo xtask tidy --rule duties`).
 
 pub use def::{LoopEnd, OpDef, OpKind, ScalarCx};
+pub use gradient::{Differentiation, Grad, GradCx, Grads, NoGrad};
 pub use simplify::{NodeCx, Simpler, Untransposed};
 
 use crate::attr::{AttrError, AttrReader, AttrValue, Attrs};
@@ -122,6 +123,7 @@ macro_rules! for_each_op {
                 is_nan IsNan "is_nan" elementwise;
                 is_inf IsInf "is_inf" elementwise;
                 in_both InBoth "in_both" elementwise;
+                elementwise_grad ElementwiseGrad "elementwise_grad" elementwise;
                 not Not "not" elementwise;
                 bitwise_not BitwiseNot "bitwise_not" elementwise;
                 add Add "add" elementwise;
@@ -263,6 +265,7 @@ pub mod control;
 pub mod convolution;
 mod def;
 pub mod elementwise;
+pub mod gradient;
 pub mod loss;
 pub mod movement;
 pub mod norm;
@@ -363,6 +366,27 @@ macro_rules! define_op {
             /// For an op with factors, the same one that rounds them so.
             pub fn with_rounding(&self, rounding: Rounding) -> Option<Op> {
                 match self { $($(Op::$Name(op) => op.with_rounding(rounding),)*)* }
+            }
+
+            /// How the op of that name is differentiated; none where there is no such op.
+            pub fn differentiation_of(name: &str) -> Option<Differentiation> {
+                match name { $($($text => Some(<$Name as OpDef>::GRAD.kind()),)*)* _ => None }
+            }
+
+            /// How it is differentiated.
+            pub fn differentiation(&self) -> Differentiation {
+                match self { $($(Op::$Name(_) => <$Name as OpDef>::GRAD.kind(),)*)* }
+            }
+
+            /// Whether its float results move with an operand.
+            pub fn moves_with(&self, operand: usize) -> bool {
+                let still = self.differentiation() == Differentiation::Zero;
+                !still && match self { $($(Op::$Name(op) => op.moves_with(operand),)*)* }
+            }
+
+            /// The gradients of its operands by its rule, if it has one.
+            pub(crate) fn grad(&self, cx: &GradCx<'_>) -> Option<Result<Grads, NoGrad>> {
+                match self { $($(Op::$Name(op) => <$Name as OpDef>::GRAD.by_rule(op, cx),)*)* }
             }
 
             /// What it is to lowering.

@@ -157,6 +157,14 @@ impl Printer {
             AttrValue::Types(types) => return types.iter().for_each(|t| self.ty(g, t)),
             AttrValue::Data(t) => data(t),
             AttrValue::Graph(body) => return self.graph(body, &all_symbols(body)),
+            AttrValue::Op(op) => {
+                let _ = write!(self.out, "op {}", op.name());
+                let attrs = op.attrs();
+                if !attrs.is_empty() {
+                    self.attrs(g, &attrs);
+                }
+                return;
+            }
         };
         self.out.push_str(&text);
     }

@@ -10,61 +10,61 @@ use super::tangent::{Function, sum};
 const INF: f32 = f32::INFINITY;
 
 /// Of integers, to which no tangent comes.
-static INT_RULE: Function = Function::step("an integer");
+const INT_RULE: Function = Function::step("an integer");
 /// Of truth values.
-static TEST_RULE: Function = Function::step("test");
-static SIGN_RULE: Function = Function::step("sign");
+const TEST_RULE: Function = Function::step("test");
+const SIGN_RULE: Function = Function::step("sign");
 
-static ADD_RULE: Function = Function::any("add", |b, p| sum(b, p.tangent(0), p.tangent(1)));
+const ADD_RULE: Function = Function::any("add", |b, p| sum(b, p.tangent(0), p.tangent(1)));
 
-static SUB_RULE: Function = Function::any("sub", |b, p| match (p.tangent(0), p.tangent(1)) {
+const SUB_RULE: Function = Function::any("sub", |b, p| match (p.tangent(0), p.tangent(1)) {
     (Some(x), Some(y)) => Some(b.sub(x, y)),
     (x, y) => x.or(y.map(|y| b.neg(y))),
 });
 
-static MUL_RULE: Function = Function::any("mul", |b, p| {
+const MUL_RULE: Function = Function::any("mul", |b, p| {
     let left = p.tangent(0).map(|t| b.mul(t, p.operand(1)));
     let right = p.tangent(1).map(|t| b.mul(p.operand(0), t));
     sum(b, left, right)
 });
 
-static NEG_RULE: Function = Function::one("neg", |b, _, _, t| b.neg(t));
+const NEG_RULE: Function = Function::one("neg", |b, _, _, t| b.neg(t));
 
 /// 0 at 0.
-static ABS_RULE: Function = Function::one("abs", |b, x, _, t| {
+const ABS_RULE: Function = Function::one("abs", |b, x, _, t| {
     let zero = b.f32(0.0);
     b.select(b.gt(x, zero), t, b.select(b.lt(x, zero), b.neg(t), zero))
 });
 
 /// (ẋ − (x/y)·ẏ)/y.
-static DIV_RULE: Function = Function::any("div", |b, p| {
+const DIV_RULE: Function = Function::any("div", |b, p| {
     let down = p.tangent(1).map(|t| b.neg(b.mul(p.result, t)));
     sum(b, p.tangent(0), down).map(|t| b.div(t, p.operand(1)))
 });
 
-/// Of equal ones the first.
-static MAX_RULE: Function = Function::any("max", |b, p| {
+/// Of equal ones the second.
+const MAX_RULE: Function = Function::any("max", |b, p| {
     let (x, y) = (p.operand(0), p.operand(1));
-    chosen(b, b.or(b.ge(x, y), b.is_nan(x)), p.tangent(0), p.tangent(1))
+    chosen(b, b.or(b.gt(x, y), b.is_nan(x)), p.tangent(0), p.tangent(1))
 });
 
-/// Of equal ones the first.
-static MIN_RULE: Function = Function::any("min", |b, p| {
+/// Of equal ones the second.
+const MIN_RULE: Function = Function::any("min", |b, p| {
     let (x, y) = (p.operand(0), p.operand(1));
-    chosen(b, b.or(b.le(x, y), b.is_nan(x)), p.tangent(0), p.tangent(1))
+    chosen(b, b.or(b.lt(x, y), b.is_nan(x)), p.tangent(0), p.tangent(1))
 });
 
 /// ẋ·sign(x)·sign(y).
-static COPYSIGN_RULE: Function = Function::any("copysign", |b, p| {
+const COPYSIGN_RULE: Function = Function::any("copysign", |b, p| {
     let flipped = b.xor(b.sign_bit(p.operand(0)), b.sign_bit(p.operand(1)));
     p.tangent(0).map(|t| b.select(flipped, b.neg(t), t))
 });
 
 /// ẋ/(2√x): ẋ/0 at 0.
-static SQRT_RULE: Function = Function::one("sqrt", |b, _, y, t| b.div(t, b.add(y, y)));
+const SQRT_RULE: Function = Function::one("sqrt", |b, _, y, t| b.div(t, b.add(y, y)));
 
 /// −ẋ/(2x√x).
-static RSQRT_RULE: Function =
+const RSQRT_RULE: Function =
     Function::one("rsqrt", |b, x, y, t| b.mul(t, b.mul(b.mul(y, b.f32(-0.5)), b.div(b.f32(1.0), x))));
 
 impl ScalarBuilder {
@@ -200,7 +200,7 @@ impl ScalarBuilder {
 
     /// Min(hi, Max(x, lo)): hi where lo > hi; NaN stays.
     pub fn clamp(&self, x: Reg, lo: Reg, hi: Reg) -> Reg {
-        self.min(self.max(x, lo), hi)
+        self.min(hi, self.max(lo, x))
     }
 
     /// Whether a float is NaN, by its bits.

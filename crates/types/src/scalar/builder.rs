@@ -48,22 +48,22 @@ struct Body {
 }
 
 /// An instruction by itself: bits, words, and steps of what a function is made of.
-static INSTRUCTION_RULE: Function = Function::missing("an instruction without a rule of tangents");
-static FLOOR_RULE: Function = Function::step("floor");
-static CEIL_RULE: Function = Function::step("ceil");
-static TRUNC_RULE: Function = Function::step("trunc");
-static ROUND_EVEN_RULE: Function = Function::step("round_even");
+const INSTRUCTION_RULE: Function = Function::missing("an instruction without a rule of tangents");
+const FLOOR_RULE: Function = Function::step("floor");
+const CEIL_RULE: Function = Function::step("ceil");
+const TRUNC_RULE: Function = Function::step("trunc");
+const ROUND_EVEN_RULE: Function = Function::step("round_even");
 /// True or false: no tangent comes of it.
-static COMPARE_RULE: Function = Function::step("compare");
+const COMPARE_RULE: Function = Function::step("compare");
 
-static FMA_RULE: Function = Function::any("fma", |b, p| {
+const FMA_RULE: Function = Function::any("fma", |b, p| {
     let left = p.tangent(0).map(|t| b.mul(t, p.operand(1)));
     let right = p.tangent(1).map(|t| b.mul(p.operand(0), t));
     sum(b, sum(b, left, right), p.tangent(2))
 });
 
 /// What is not chosen has no influence; the tangent of what stands still is +0.
-static SELECT_RULE: Function =
+const SELECT_RULE: Function =
     Function::any("select", |b, p| chosen(b, p.operand(0), p.tangent(1), p.tangent(2)));
 
 /// c ? x : y of tangents, not both of which are 0.

@@ -9,10 +9,10 @@ use super::tangent::Function;
 use crate::DType;
 
 /// Between floats and integers: an integer ends the way of a tangent.
-static CONVERT_RULE: Function = Function::step("convert");
+const CONVERT_RULE: Function = Function::step("convert");
 
 /// Between floats the tangent stays as it is: rounding is a step nobody differentiates.
-pub(super) static CAST_RULE: Function = Function::any("cast", |_, p| match p.result.ty() {
+pub(super) const CAST_RULE: Function = Function::any("cast", |_, p| match p.result.ty() {
     RegType::F32 => p.tangent(0),
     _ => None,
 });

@@ -20,4 +20,8 @@ impl Eval for Affine {
         let term = |x: &f64| (f64::from(self.mul) * x).abs() + f64::from(self.add).abs();
         cx.arg(0).as_floats().iter().map(term).collect()
     }
+
+    fn gradient(&self, _by: usize, _x: &[Option<f64>], dy: f64) -> Option<f64> {
+        Some(dy * f64::from(self.mul))
+    }
 }

@@ -11,6 +11,10 @@ impl Eval for Cast {
         vec![convert(cx.arg(0), self.to)]
     }
     exact!();
+
+    fn gradient(&self, _by: usize, _x: &[Option<f64>], dy: f64) -> Option<f64> {
+        Some(dy)
+    }
 }
 
 /// The values in another dtype.

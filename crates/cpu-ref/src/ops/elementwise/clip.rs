@@ -27,4 +27,19 @@ impl Eval for Clip {
     fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {
         Tolerance::ulps(cx.out().0, 0.5)
     }
+
+    /// By x inside, both ends among it; by a bound outside.
+    fn gradient(&self, by: usize, x: &[Option<f64>], dy: f64) -> Option<f64> {
+        let [value, lo, hi] = [0, 1, 2].map(|i| x.get(i).copied().flatten());
+        let value = value?;
+        let below = lo.is_some_and(|lo| value < lo);
+        let raised = if below { lo? } else { value };
+        let above = hi.is_some_and(|hi| raised > hi);
+        let counts = match by {
+            0 => !below && !above,
+            1 => below && !above,
+            _ => above,
+        };
+        Some(if counts { dy } else { 0.0 })
+    }
 }

@@ -17,6 +17,11 @@ impl Eval for Div {
     fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {
         Tolerance::ulps(cx.out().0, 2.5)
     }
+
+    fn gradient(&self, by: usize, x: &[Option<f64>], dy: f64) -> Option<f64> {
+        let (x, y) = (x.first().copied().flatten()?, x.get(1).copied().flatten()?);
+        Some(if by == 0 { dy / y } else { -dy * x / y / y })
+    }
 }
 
 /// Toward zero; 0 by zero; MIN/−1 is MIN (after wrapping to the dtype).

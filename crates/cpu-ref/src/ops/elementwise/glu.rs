@@ -4,6 +4,8 @@ use crate::array::Array;
 use crate::eval::{Eval, EvalCx};
 use crate::functions::{gelu, gelu_tanh, sigmoid};
 use crate::index::{around, axis_of};
+use crate::ops::elementwise::gelu::{gelu_slope, gelu_tanh_slope};
+use crate::ops::elementwise::swish::swish_slope;
 use crate::ops::elementwise::{max, min};
 use crate::tolerance::Tolerance;
 use pumice_ir::ops::Glu;
@@ -27,6 +29,27 @@ impl Eval for Glu {
         let each =
             pairs(self, cx).into_iter().map(|(a, b)| (act(self, a) * b).abs() + 0.15 * (b.abs() + one));
         each.map(|m| if m.is_nan() { 0.0 } else { m }).collect()
+    }
+
+    /// By the gate the activation's slope times the value, by the value the activation; outside the limits 0.
+    fn gradient(&self, by: usize, x: &[Option<f64>], dy: f64) -> Option<f64> {
+        let (gate, value) = (x.first().copied().flatten()?, x.get(1).copied().flatten()?);
+        let limit = self.limit.map_or(f64::INFINITY, f64::from);
+        let (a, b) = (min(gate, limit), min(limit, max(value, -limit)));
+        let outside = if by == 0 { gate > limit } else { value.abs() > limit };
+        let b = if self.oai { b + 1.0 } else { b };
+        let slope = if by == 0 { act_slope(self, a) * b } else { act(self, a) };
+        Some(if outside { 0.0 } else { dy * slope })
+    }
+}
+
+fn act_slope(op: &Glu, x: f64) -> f64 {
+    match op.act {
+        GluAct::Swish => swish_slope(x, f64::from(op.alpha)),
+        GluAct::Gelu => gelu_slope(x),
+        GluAct::GeluTanh => gelu_tanh_slope(x),
+        GluAct::Relu => f64::from(x > 0.0),
+        GluAct::Sigmoid => sigmoid(x) * sigmoid(-x),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `LogSigmoid`.
 
-use crate::functions::softplus;
+use crate::functions::{sigmoid, softplus};
 use crate::ops::elementwise::unary_eval;
 
-unary_eval!(LogSigmoid, ulp 8.0, |_op, x| -softplus(-x));
+unary_eval!(LogSigmoid, ulp 8.0, |_op, x| -softplus(-x), slope sigmoid(-x));

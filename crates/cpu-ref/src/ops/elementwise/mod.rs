@@ -36,6 +36,7 @@ pub mod cosh;
 pub mod dequantize;
 pub mod div;
 pub mod dropout;
+pub mod elementwise_grad;
 pub mod elu;
 pub mod equal;
 pub mod erf;
@@ -209,10 +210,10 @@ pub fn int_lt(dtype: DType, x: i64, y: i64) -> bool {
 /// Declares a unary op: units in the last place for f32 (and an absolute difference that is close regardless), formula
 /// for floats and, where there are any, for integers.
 macro_rules! unary_eval {
-    ($Name:ident, ulp $ulp:expr, |$op:ident, $x:ident| $float:expr $(, int |$d:ident, $i:ident| $int:expr)?) => {
-        $crate::ops::elementwise::unary_eval!($Name, ulp $ulp, abs 0.0, |$op, $x| $float $(, int |$d, $i| $int)?);
+    ($Name:ident, ulp $ulp:expr, |$op:ident, $x:ident| $float:expr $(, int |$d:ident, $i:ident| $int:expr)? $(, slope $slope:expr)?) => {
+        $crate::ops::elementwise::unary_eval!($Name, ulp $ulp, abs 0.0, |$op, $x| $float $(, int |$d, $i| $int)? $(, slope $slope)?);
     };
-    ($Name:ident, ulp $ulp:expr, abs $abs:expr, |$op:ident, $x:ident| $float:expr $(, int |$d:ident, $i:ident| $int:expr)?) => {
+    ($Name:ident, ulp $ulp:expr, abs $abs:expr, |$op:ident, $x:ident| $float:expr $(, int |$d:ident, $i:ident| $int:expr)? $(, slope $slope:expr)?) => {
         impl $crate::eval::Eval for pumice_ir::ops::$Name {
             fn eval(&self, cx: &$crate::eval::EvalCx<'_>) -> Vec<$crate::array::Array> {
                 #[allow(unused_variables)]
@@ -227,6 +228,11 @@ macro_rules! unary_eval {
                 let $op = self;
                 $crate::tolerance::Tolerance::ulps_or(cx.out().0, $ulp, $abs)
             }
+            $(fn gradient(&self, _by: usize, x: &[Option<f64>], dy: f64) -> Option<f64> {
+                #[allow(unused_variables)]
+                let ($op, $x) = (self, x.first().copied().flatten()?);
+                Some(dy * $slope)
+            })?
         }
     };
 }
@@ -234,7 +240,7 @@ pub(crate) use unary_eval;
 
 /// Declares a unary op whose result is bit-equal everywhere.
 macro_rules! exact_unary_eval {
-    ($Name:ident, |$op:ident, $x:ident| $float:expr $(, int |$d:ident, $i:ident| $int:expr)?) => {
+    ($Name:ident, |$op:ident, $x:ident| $float:expr $(, int |$d:ident, $i:ident| $int:expr)? $(, slope $slope:expr)?) => {
         impl $crate::eval::Eval for pumice_ir::ops::$Name {
             fn eval(&self, cx: &$crate::eval::EvalCx<'_>) -> Vec<$crate::array::Array> {
                 #[allow(unused_variables)]
@@ -247,6 +253,11 @@ macro_rules! exact_unary_eval {
             fn tolerance(&self, _cx: &$crate::eval::EvalCx<'_>) -> $crate::tolerance::Tolerance {
                 $crate::tolerance::Tolerance::Exact
             }
+            $(fn gradient(&self, _by: usize, x: &[Option<f64>], dy: f64) -> Option<f64> {
+                #[allow(unused_variables)]
+                let ($op, $x) = (self, x.first().copied().flatten()?);
+                Some(dy * $slope)
+            })?
         }
     };
 }
@@ -254,7 +265,7 @@ pub(crate) use exact_unary_eval;
 
 /// Declares a binary op of one dtype.
 macro_rules! binary_eval {
-    ($Name:ident, ulp $ulp:expr, |$x:ident, $y:ident| $float:expr, int |$d:ident, $i:ident, $j:ident| $int:expr) => {
+    ($Name:ident, ulp $ulp:expr, |$x:ident, $y:ident| $float:expr, int |$d:ident, $i:ident, $j:ident| $int:expr $(, slopes $by_x:expr, $by_y:expr)?) => {
         impl $crate::eval::Eval for pumice_ir::ops::$Name {
             fn eval(&self, cx: &$crate::eval::EvalCx<'_>) -> Vec<$crate::array::Array> {
                 let int = |$d: pumice_types::DType, $i: i64, $j: i64| -> i64 { $int };
@@ -263,6 +274,11 @@ macro_rules! binary_eval {
             fn tolerance(&self, cx: &$crate::eval::EvalCx<'_>) -> $crate::tolerance::Tolerance {
                 $crate::tolerance::Tolerance::ulps(cx.out().0, $ulp)
             }
+            $(fn gradient(&self, by: usize, operands: &[Option<f64>], dy: f64) -> Option<f64> {
+                #[allow(unused_variables)]
+                let ($x, $y) = (operands.first().copied().flatten()?, operands.get(1).copied().flatten()?);
+                Some(dy * if by == 0 { $by_x } else { $by_y })
+            })?
         }
     };
 }

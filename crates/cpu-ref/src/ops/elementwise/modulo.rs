@@ -17,6 +17,12 @@ impl Eval for Mod {
     fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {
         Tolerance::ulps(cx.out().0, 0.5)
     }
+
+    fn gradient(&self, by: usize, x: &[Option<f64>], dy: f64) -> Option<f64> {
+        let (x, y) = (x.first().copied().flatten()?, x.get(1).copied().flatten()?);
+        let quotient = if self.fmod { (x / y).trunc() } else { (x / y).floor() };
+        Some(if by == 0 { dy } else { -dy * quotient })
+    }
 }
 
 /// x − ⌊x/y⌋·y. `%` is exact; adding the divisor where the signs differ rounds once.

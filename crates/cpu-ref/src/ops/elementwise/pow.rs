@@ -34,6 +34,17 @@ impl Eval for Pow {
     fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {
         Tolerance::ulps(cx.out().0, 16.0)
     }
+
+    /// 0 by the base where the exponent is 0, and by the exponent where the base is 0 and it is not negative.
+    fn gradient(&self, by: usize, x: &[Option<f64>], dy: f64) -> Option<f64> {
+        let (x, y) = (x.first().copied().flatten()?, x.get(1).copied().flatten()?);
+        Some(match by {
+            0 if y == 0.0 => 0.0,
+            0 => dy * y * x.powf(y - 1.0),
+            _ if x == 0.0 && y >= 0.0 => 0.0,
+            _ => dy * x.powf(y) * x.ln(),
+        })
+    }
 }
 
 /// The sign by the integer's own parity: as a float every large one is even.

@@ -18,6 +18,11 @@ impl Eval for Where {
         vec![Array { dtype, shape: shape.to_vec(), data }]
     }
     exact!();
+
+    fn gradient(&self, by: usize, x: &[Option<f64>], dy: f64) -> Option<f64> {
+        let chosen = if x.first().copied().flatten()? != 0.0 { 1 } else { 2 };
+        Some(if by == chosen { dy } else { 0.0 })
+    }
 }
 
 fn pick<T: Copy>(c: &[i64], x: &[T], y: &[T]) -> Vec<T> {

@@ -30,4 +30,9 @@ impl Eval for Shrink {
     fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {
         Tolerance::ulps(cx.out().0, 1.0)
     }
+
+    fn gradient(&self, _by: usize, x: &[Option<f64>], dy: f64) -> Option<f64> {
+        let outside = x.first().copied().flatten()?.abs() > f64::from(self.lambd);
+        Some(if outside { dy } else { 0.0 })
+    }
 }

@@ -2,4 +2,4 @@
 
 use crate::ops::elementwise::binary_eval;
 
-binary_eval!(Sub, ulp 0.5, |x, y| x - y, int |_d, i, j| i.wrapping_sub(j));
+binary_eval!(Sub, ulp 0.5, |x, y| x - y, int |_d, i, j| i.wrapping_sub(j), slopes 1.0, -1.0);

@@ -3,7 +3,7 @@
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
-use crate::ops::OpDef;
+use crate::ops::{Grad, GradCx, Grads, NoGrad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{f32, i32, sym, tensor};
 use pumice_types::DType;
@@ -16,6 +16,11 @@ crate::op! {
 
 impl OpDef for After {
     const OPERANDS: &'static [&'static str] = &["x", "others*"];
+    const GRAD: Grad<Self> = Grad::Rule(rule);
+
+    fn moves_with(&self, operand: usize) -> bool {
+        operand == 0
+    }
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         Ok(smallvec::smallvec![cx.ty(0)?.clone()])
@@ -51,6 +56,11 @@ impl OpDef for After {
         }));
         samples
     }
+}
+
+/// dy itself.
+fn rule(_: &After, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    Ok(vec![Some(cx.dy())])
 }
 
 impl GraphBuilder {

@@ -242,7 +242,7 @@ impl Call<'_> {
     #[track_caller]
     fn leaf(&self, id: NodeId, node: &Node) -> Result<Value, Value> {
         let (op, name) = (self.op(&node.op), self.function.node_name(id));
-        let Some(known) = self.g.value_named(name) else { return Ok(self.g.leaf_again(name, op)) };
+        let Some(known) = self.g.find(name) else { return Ok(self.g.leaf_again(name, op)) };
         let is_same = self.g.look(|graph| known.valid().is_some_and(|v| graph.def(v).op == op));
         if is_same {
             return Ok(known);

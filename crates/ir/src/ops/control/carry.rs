@@ -3,7 +3,7 @@
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::control::loop_::looping_samples;
-use crate::ops::{Op, OpDef};
+use crate::ops::{Grad, Op, OpDef};
 use crate::sample::Sample;
 
 crate::op! {
@@ -20,6 +20,9 @@ crate::op! {
 
 impl OpDef for Carry {
     const OPERANDS: &'static [&'static str] = &["init"];
+    const GRAD: Grad<Self> = Grad::No(
+        "loops that are recorded are not differentiated; one whose turns are known is built turn by turn",
+    );
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         one(cx.ty(0)?.dtype(), cx.ty(0)?.shape.clone())

@@ -2,7 +2,7 @@
 
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
-use crate::ops::OpDef;
+use crate::ops::{Grad, OpDef};
 use crate::sample::Sample;
 use crate::shape::ValueType;
 use pumice_types::tensor::byte_count;
@@ -19,6 +19,7 @@ crate::op! {
 
 impl OpDef for Constant {
     const OPERANDS: &'static [&'static str] = &[];
+    const GRAD: Grad<Self> = Grad::Zero;
 
     fn infer(&self, _cx: &Infer<'_>) -> Result<Types, OpError> {
         Ok(smallvec::smallvec![ValueType::fixed(self.data.encoding(), self.data.shape())])

@@ -4,7 +4,7 @@ use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
-use crate::ops::OpDef;
+use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{TypeSpec, ValueType, bool_, f32, sym, tensor};
 use pumice_types::{DType, DimExpr};
@@ -56,6 +56,7 @@ impl Custom {
 
 impl OpDef for Custom {
     const OPERANDS: &'static [&'static str] = &["xs*"];
+    const GRAD: Grad<Self> = Grad::No("nobody registered one");
     const TYPED: bool = true;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {

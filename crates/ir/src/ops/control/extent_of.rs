@@ -3,7 +3,7 @@
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
+use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{bool_, f32, i32};
 use pumice_types::{DType, DimExpr, SymbolId};
@@ -20,6 +20,7 @@ crate::op! {
 
 impl OpDef for ExtentOf {
     const OPERANDS: &'static [&'static str] = &["count"];
+    const GRAD: Grad<Self> = Grad::Zero;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         cx.expect_dtype(0, &[DType::I32])?;

@@ -4,8 +4,8 @@ use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
 use crate::ops::steering_samples::steering_samples;
+use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::tensor;
 use pumice_types::DType;
@@ -26,6 +26,7 @@ crate::op! {
 
 impl OpDef for FoundCount {
     const OPERANDS: &'static [&'static str] = &["count"];
+    const GRAD: Grad<Self> = Grad::Zero;
     const STEERS: &'static [&'static str] = &["count"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {

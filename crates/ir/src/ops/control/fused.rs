@@ -4,7 +4,7 @@ use crate::builder::GraphBuilder;
 use crate::error::OpError;
 use crate::graph::Graph;
 use crate::infer::{Infer, Types};
-use crate::ops::OpDef;
+use crate::ops::{Grad, OpDef};
 use crate::sample::Sample;
 use crate::shape::f32;
 use std::sync::Arc;
@@ -23,6 +23,7 @@ crate::op! {
 
 impl OpDef for Fused {
     const OPERANDS: &'static [&'static str] = &["xs*"];
+    const GRAD: Grad<Self> = Grad::No("it is made by passes, after gradients are taken");
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let inputs = self.body.inputs();

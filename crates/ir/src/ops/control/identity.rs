@@ -4,7 +4,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
 use crate::ops::OpDef;
-use crate::ops::{NodeCx, Simpler};
+use crate::ops::{Grad, GradCx, Grads, NoGrad, NodeCx, Simpler};
 use crate::sample::Sample;
 use crate::shape::f32;
 
@@ -15,6 +15,7 @@ crate::op! {
 
 impl OpDef for Identity {
     const OPERANDS: &'static [&'static str] = &["x"];
+    const GRAD: Grad<Self> = Grad::Rule(rule);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         Ok(smallvec::smallvec![cx.ty(0)?.clone()])
@@ -35,6 +36,11 @@ impl OpDef for Identity {
     fn simplify(&self, cx: &NodeCx<'_>) -> Option<Simpler> {
         cx.is_operand()
     }
+}
+
+/// dy itself.
+fn rule(_: &Identity, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    Ok(vec![Some(cx.dy())])
 }
 
 impl GraphBuilder {

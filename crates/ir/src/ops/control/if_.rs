@@ -3,7 +3,7 @@
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::{Cast, ExtentOf, NodeCx, OpDef, Simpler};
+use crate::ops::{Cast, ExtentOf, Grad, NodeCx, OpDef, Simpler};
 use crate::sample::{Fill, Sample};
 use crate::shape::{bool_, f32, i32};
 use pumice_types::{DType, DimExpr};
@@ -19,6 +19,7 @@ crate::op! {
 
 impl OpDef for If {
     const OPERANDS: &'static [&'static str] = &["then", "otherwise"];
+    const GRAD: Grad<Self> = Grad::No("which branch runs is decided while it runs");
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let dtype = cx.same_dtype(0, 1)?;

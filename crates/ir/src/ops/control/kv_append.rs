@@ -3,8 +3,8 @@
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
-use crate::ops::OpDef;
 use crate::ops::steering_samples::{steering_list, steering_samples};
+use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{bool_, f32, i32, sym, tensor};
 use pumice_types::DType;
@@ -32,6 +32,7 @@ crate::op! {
 
 impl OpDef for KvAppend {
     const OPERANDS: &'static [&'static str] = &["state", "x", "pos"];
+    const GRAD: Grad<Self> = Grad::No("a state is read and written in turn");
     const STEERS: &'static [&'static str] = &["pos"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {

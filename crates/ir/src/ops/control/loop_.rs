@@ -9,7 +9,7 @@ use crate::infer::{Infer, Types};
 use crate::ops::control::loop_bodies::body_samples;
 use crate::ops::control::loop_states::state_samples;
 use crate::ops::def::LoopEnd;
-use crate::ops::{Op, OpDef};
+use crate::ops::{Grad, Op, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{f32, i32, sym};
 use pumice_types::{DType, DimExpr};
@@ -37,6 +37,9 @@ crate::op! {
 
 impl OpDef for Loop {
     const OPERANDS: &'static [&'static str] = &["values*"];
+    const GRAD: Grad<Self> = Grad::No(
+        "loops that are recorded are not differentiated; one whose turns are known is built turn by turn",
+    );
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         if !(1..=MOST_TURNS).contains(&self.most) {

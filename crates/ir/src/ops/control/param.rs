@@ -2,7 +2,7 @@
 
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
-use crate::ops::OpDef;
+use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{ValueType, f32};
 use pumice_types::DType;
@@ -17,6 +17,7 @@ crate::op! {
 
 impl OpDef for Param {
     const OPERANDS: &'static [&'static str] = &[];
+    const GRAD: Grad<Self> = Grad::Zero;
     const TYPED: bool = true;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {

@@ -2,7 +2,7 @@
 
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
-use crate::ops::OpDef;
+use crate::ops::{Grad, OpDef};
 use crate::sample::Sample;
 use crate::shape::{ValueType, f32, i32};
 use pumice_types::{DType, DimExpr};
@@ -25,6 +25,7 @@ crate::op! {
 
 impl OpDef for Scalar {
     const OPERANDS: &'static [&'static str] = &[];
+    const GRAD: Grad<Self> = Grad::Zero;
     const TYPED: bool = true;
 
     fn infer(&self, _cx: &Infer<'_>) -> Result<Types, OpError> {

@@ -2,7 +2,7 @@
 
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
-use crate::ops::OpDef;
+use crate::ops::{Grad, OpDef};
 use crate::sample::Sample;
 use crate::shape::{ValueType, f32};
 
@@ -19,6 +19,7 @@ crate::op! {
 
 impl OpDef for State {
     const OPERANDS: &'static [&'static str] = &["init?"];
+    const GRAD: Grad<Self> = Grad::Zero;
     const TYPED: bool = true;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {

@@ -4,7 +4,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
 use crate::ops::OpDef;
-use crate::ops::{NodeCx, Simpler};
+use crate::ops::{Grad, NodeCx, Simpler};
 use crate::sample::Sample;
 use crate::shape::f32;
 
@@ -15,6 +15,7 @@ crate::op! {
 
 impl OpDef for StateRead {
     const OPERANDS: &'static [&'static str] = &["state"];
+    const GRAD: Grad<Self> = Grad::No("a state is read and written in turn");
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         Ok(smallvec::smallvec![cx.ty(0)?.clone()])

@@ -3,7 +3,7 @@
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
-use crate::ops::OpDef;
+use crate::ops::{Grad, OpDef};
 use crate::sample::Sample;
 use crate::shape::{f16, f32};
 
@@ -14,6 +14,7 @@ crate::op! {
 
 impl OpDef for StateWrite {
     const OPERANDS: &'static [&'static str] = &["state", "x"];
+    const GRAD: Grad<Self> = Grad::No("a state is read and written in turn");
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let (state, x) = (cx.ty(0)?, cx.ty(1)?);

@@ -3,8 +3,8 @@
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
-use crate::ops::OpDef;
 use crate::ops::def::expansion;
+use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use crate::{Graph, NodeId, Patch, PatchRef};
@@ -18,6 +18,7 @@ crate::op! {
 
 impl OpDef for StopGradient {
     const OPERANDS: &'static [&'static str] = &["x"];
+    const GRAD: Grad<Self> = Grad::Zero;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         Ok(smallvec::smallvec![cx.ty(0)?.clone()])

@@ -1,10 +1,11 @@
 //! `AveragePool`: the mean of the elements under a window; pools over whole axes, which are reductions.
 
 use super::pool::pool;
+use super::pool_grad::Windows;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::ops::elementwise::FLOATS;
-use crate::ops::{Op, ReduceMax, ReduceMean};
+use crate::ops::{Grad, GradCx, Grads, NoGrad, Op, ReduceMax, ReduceMean};
 use crate::sample::{Fill, Sample};
 use crate::shape::tensor;
 use pumice_types::DType;
@@ -17,7 +18,8 @@ pool! {
     AveragePool average_pool, FLOATS, Fill::Normal, {
         /// Whether taps in pads count as zeros.
         count_include_pad: bool = false
-    }, more more_samples()
+    }, more more_samples(),
+    grad Grad::Rule(rule)
 }
 
 /// With pads that count, and global pools.
@@ -48,6 +50,12 @@ fn more_samples() -> Vec<Sample> {
         })
     }));
     samples
+}
+
+/// dx\[n\] = Σ dy\[q\]/divisor\[q\] over the windows q that cover n, with the divisors of the means.
+fn rule(op: &AveragePool, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    let windows = Windows::of(cx, |spatial| op.windows(spatial))?;
+    Ok(vec![cx.wanted(0, || windows.spread(cx, windows.shares(cx, op.ceil_mode, op.count_include_pad)))])
 }
 
 impl GraphBuilder {

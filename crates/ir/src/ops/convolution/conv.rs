@@ -5,7 +5,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::elementwise::FLOATS;
-use crate::ops::{OpDef, Rounding};
+use crate::ops::{Grad, OpDef, Rounding};
 use crate::sample::Sample;
 use pumice_types::{DimExpr, WindowAxis};
 
@@ -78,6 +78,7 @@ impl Conv {
 
 impl OpDef for Conv {
     const OPERANDS: &'static [&'static str] = &["x", "w", "bias?"];
+    const GRAD: Grad<Self> = Grad::Rule(super::conv_grad::rule);
     crate::rounds_factors!(2);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {

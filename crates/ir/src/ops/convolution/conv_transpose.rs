@@ -6,7 +6,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::elementwise::FLOATS;
-use crate::ops::{OpDef, Rounding};
+use crate::ops::{Grad, OpDef, Rounding};
 use crate::sample::Sample;
 use pumice_types::{DimExpr, WindowAxis};
 
@@ -122,6 +122,7 @@ fn output_padding_fits(more: &[u64], windows: &[WindowAxis]) -> Result<(), OpErr
 
 impl OpDef for ConvTranspose {
     const OPERANDS: &'static [&'static str] = &["x", "w", "bias?"];
+    const GRAD: Grad<Self> = Grad::Rule(super::conv_transpose_grad::rule);
     crate::rounds_factors!(2);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {

@@ -1,7 +1,7 @@
 //! Where the largest elements under a window are, as a composition beside `MaxPool`.
 
 use crate::attr::AttrError;
-use crate::builder::{Composition, GraphBuilder, Value};
+use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::Infer;
 use crate::ops::max_pool::MaxPool;
@@ -70,18 +70,18 @@ pub(super) fn expect_elements(cx: &Infer<'_>, extents: &[DimExpr]) -> Result<(),
 }
 
 /// A window on a spatial axis of n elements that has o positions.
-struct Axis<'a> {
-    at: usize,
-    window: &'a WindowAxis,
-    n: &'a DimExpr,
-    o: &'a DimExpr,
+pub(super) struct Axis<'a> {
+    pub at: usize,
+    pub window: &'a WindowAxis,
+    pub n: &'a DimExpr,
+    pub o: &'a DimExpr,
 }
 
-impl Composition {
+impl GraphBuilder {
     /// For each axis, where the first of the largest elements under each window is, \[B, C, positions…\]; −1 under
     /// windows that see nothing. The last axis first: of each row its first largest element, then the first such row.
     #[track_caller]
-    fn places_of_largest(&self, x: Value, axes: &[Axis<'_>], rank: usize) -> Vec<Value> {
+    pub(super) fn places_of_largest(&self, x: Value, axes: &[Axis<'_>], rank: usize) -> Vec<Value> {
         let (mut v, mut found): (Value, Vec<Value>) = (x, Vec::new());
         for axis in axes.iter().rev() {
             let (at, taps) = (axis.at as i64, self.taps(axis));
@@ -114,7 +114,9 @@ impl Composition {
         let end = self.scaled(self.length(n), 1, -1);
         let (first, last, seen) = self.inside(window, origin, self.sub(end, origin));
         let row = |v| self.over(v, std::slice::from_ref(*o), 1);
-        let most = n.min_with(&DimExpr::from(window.kernel));
+        let (one, most) = (DimExpr::constant(1), n.min_with(&DimExpr::from(window.kernel)));
+        let is_empty = most.lower(&self.symbols().unwrap_or_default()) == 0;
+        let most = if is_empty { most.max_with(&one) } else { most };
         let tap = self.at_most(self.add(row(first), self.counted(&most)), row(last));
         let place = self.add(row(origin), self.scaled(tap, window.dilation, 0));
         Taps { origin, first, last, seen, places: self.between(place, self.whole(0), end) }

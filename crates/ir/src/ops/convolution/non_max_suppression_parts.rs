@@ -5,8 +5,8 @@ use super::non_max_suppression::NonMaxSuppression;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
-use crate::ops::OpDef;
 use crate::ops::elementwise::FLOATS;
+use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{ValueType, sym, tensor};
 use pumice_types::{DType, DimExpr};
@@ -50,6 +50,7 @@ pub(super) fn rows(cx: &Infer<'_>, max_out: u64) -> Result<DimExpr, OpError> {
 
 impl OpDef for NonMaxSuppressionParts {
     const OPERANDS: &'static [&'static str] = &["boxes", "scores"];
+    const GRAD: Grad<Self> = Grad::No("which boxes stay is no smooth question");
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let (rows, largest) = (rows(cx, self.max_out)?, DimExpr::from(self.largest));

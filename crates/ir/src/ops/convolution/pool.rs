@@ -64,7 +64,7 @@ impl Pool {
 /// defaults.
 macro_rules! pool {
     ($(#[$doc:meta])* $Name:ident $method:ident, $dtypes:expr, $fill:expr
-        $(, { $(#[$fdoc:meta])* $field:ident: $ty:ty = $default:expr })?, more $more:expr) => {
+        $(, { $(#[$fdoc:meta])* $field:ident: $ty:ty = $default:expr })?, more $more:expr, grad $grad:expr) => {
         $crate::op! {
             $(#[$doc])*
             pub struct $Name {
@@ -117,6 +117,7 @@ macro_rules! pool {
 
         impl $crate::ops::OpDef for $Name {
             const OPERANDS: &'static [&'static str] = &["x"];
+            const GRAD: $crate::ops::Grad<Self> = $grad;
 
             fn infer(&self, cx: &$crate::infer::Infer<'_>) -> Result<$crate::infer::Types, $crate::error::OpError> {
                 self.pool().infer(cx, $dtypes)

@@ -4,8 +4,8 @@ use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
 use crate::ops::steering_samples::{steering_list, steering_samples};
+use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{DimSpec, dim, sym, tensor};
 use pumice_types::{DType, DimExpr};
@@ -63,6 +63,7 @@ impl Resample {
 
 impl OpDef for Resample {
     const OPERANDS: &'static [&'static str] = &["x", "last", "first?", "last_weights?", "first_weights?"];
+    const GRAD: Grad<Self> = Grad::Rule(super::resample_grad::rule);
     const STEERS: &'static [&'static str] = &["last", "first"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {

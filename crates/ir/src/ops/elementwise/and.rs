@@ -17,5 +17,5 @@ binary! {
         fn simplify(&self, cx: &NodeCx<'_>) -> Option<Simpler> {
             cx.beside_neutral(|v| cx.has_bytes(v, |b| b != 0))
         }
-    }
+    }, grad Zero
 }

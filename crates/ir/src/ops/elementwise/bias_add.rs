@@ -7,7 +7,7 @@ use crate::infer::{Infer, Types};
 use crate::ops::OpDef;
 use crate::ops::def::expansion;
 use crate::ops::elementwise::NUMERIC;
-use crate::ops::{Add, Reshape};
+use crate::ops::{Add, Grad, Reshape};
 use crate::sample::{Fill, Sample};
 use crate::shape::tensor;
 use crate::{Graph, NodeId, Patch, PatchRef};
@@ -23,6 +23,7 @@ crate::op! {
 
 impl OpDef for BiasAdd {
     const OPERANDS: &'static [&'static str] = &["x", "b"];
+    const GRAD: Grad<Self> = Grad::Expansion;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         cx.expect_dtype(0, NUMERIC)?;

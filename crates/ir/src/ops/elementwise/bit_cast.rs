@@ -4,7 +4,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::elementwise::samples::{unary_case, unary_samples};
-use crate::ops::{OpDef, ScalarCx};
+use crate::ops::{Grad, OpDef, ScalarCx};
 use crate::sample::{Fill, Sample};
 use pumice_types::DType;
 use pumice_types::scalar::{Reg, RegType, ScalarBuilder};
@@ -20,6 +20,7 @@ crate::op! {
 
 impl OpDef for BitCast {
     const OPERANDS: &'static [&'static str] = &["x"];
+    const GRAD: Grad<Self> = Grad::Zero;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let x = cx.ty(0)?;

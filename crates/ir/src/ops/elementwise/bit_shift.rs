@@ -5,7 +5,7 @@ use crate::error::OpError;
 use crate::infer::{Infer, Types};
 use crate::ops::elementwise::samples::{Fills, binary_samples};
 use crate::ops::elementwise::{INTS, infer_broadcast};
-use crate::ops::{OpDef, ScalarCx};
+use crate::ops::{Grad, OpDef, ScalarCx};
 use crate::sample::{Fill, Sample};
 use pumice_types::scalar::Reg;
 
@@ -30,6 +30,7 @@ crate::op! {
 
 impl OpDef for BitShift {
     const OPERANDS: &'static [&'static str] = &["a", "b"];
+    const GRAD: Grad<Self> = Grad::Zero;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         infer_broadcast(cx, INTS, None)

@@ -11,5 +11,5 @@ unary! {
         fn simplify(&self, cx: &NodeCx<'_>) -> Option<Simpler> {
             cx.undoes()
         }
-    }
+    }, grad Zero
 }

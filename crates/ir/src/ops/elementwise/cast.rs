@@ -6,7 +6,7 @@ use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::control::condition::is_unlike;
 use crate::ops::elementwise::samples::{unary_case, unary_samples};
-use crate::ops::{NodeCx, Simpler};
+use crate::ops::{Grad, NodeCx, Simpler};
 use crate::ops::{OpDef, ScalarCx};
 use crate::sample::{Fill, Sample};
 use crate::shape::tensor;
@@ -26,6 +26,7 @@ crate::op! {
 
 impl OpDef for Cast {
     const OPERANDS: &'static [&'static str] = &["x"];
+    const GRAD: Grad<Self> = Grad::Scalar;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         one(self.to, cx.ty(0)?.shape.clone())

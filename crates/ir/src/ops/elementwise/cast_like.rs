@@ -4,8 +4,8 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::Cast;
-use crate::ops::OpDef;
 use crate::ops::def::expansion;
+use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::tensor;
 use crate::{Graph, NodeId, Patch, PatchRef};
@@ -18,6 +18,11 @@ crate::op! {
 
 impl OpDef for CastLike {
     const OPERANDS: &'static [&'static str] = &["x", "like"];
+    const GRAD: Grad<Self> = Grad::Expansion;
+
+    fn moves_with(&self, operand: usize) -> bool {
+        operand == 0
+    }
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         one(cx.ty(1)?.dtype(), cx.ty(0)?.shape.clone())

@@ -11,7 +11,7 @@ unary_with! {
     }, FLOATS, |op, _cx, b, x| {
         let alpha = b.f32(op.alpha);
         let below = b.mul(alpha, b.expm1(b.div(x, alpha)));
-        b.add(b.max(b.f32(0.0), x), b.min(b.f32(0.0), below))
+        b.select(b.le(x, b.f32(0.0)), below, x)
     },
     Fill::Special, settings [Celu { alpha: 1.0 }, Celu { alpha: 0.5 }, Celu { alpha: 3.0 }],
     refuses |op| op.alpha == 0.0 => ("alpha", "it is a divisor and must not be 0")

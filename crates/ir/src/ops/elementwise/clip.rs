@@ -5,7 +5,7 @@ use crate::error::OpError;
 use crate::infer::{Infer, Types};
 use crate::ops::elementwise::NUMERIC;
 use crate::ops::elementwise::samples::{unary_case, unary_samples};
-use crate::ops::{OpDef, ScalarCx};
+use crate::ops::{Grad, OpDef, ScalarCx};
 use crate::sample::{Fill, Sample};
 use crate::shape::tensor;
 use pumice_types::DType;
@@ -19,6 +19,7 @@ crate::op! {
 
 impl OpDef for Clip {
     const OPERANDS: &'static [&'static str] = &["x", "min?", "max?"];
+    const GRAD: Grad<Self> = Grad::Scalar;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         cx.expect_dtype(0, NUMERIC)?;
@@ -57,7 +58,7 @@ impl OpDef for Clip {
 
     fn scalar(&self, cx: &ScalarCx<'_>) -> Option<Reg> {
         let x = cx.arg(0)?;
-        let raised = cx.arg(1).map_or(x, |lo| cx.b.max(x, lo));
+        let raised = cx.arg(1).map_or(x, |lo| cx.b.max(lo, x));
         Some(cx.arg(2).map_or(raised, |hi| cx.b.min(hi, raised)))
     }
 

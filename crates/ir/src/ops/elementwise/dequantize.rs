@@ -4,7 +4,7 @@ use super::dequantize_samples;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
+use crate::ops::{Grad, OpDef};
 use crate::sample::Sample;
 use pumice_types::{DType, Encoding};
 
@@ -20,6 +20,7 @@ crate::op! {
 
 impl OpDef for Dequantize {
     const OPERANDS: &'static [&'static str] = &["x"];
+    const GRAD: Grad<Self> = Grad::No("its operand is blocks");
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let x = cx.ty(0)?;

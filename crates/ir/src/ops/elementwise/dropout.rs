@@ -9,7 +9,9 @@ use crate::ops::def::expansion;
 use crate::ops::elementwise::FLOATS;
 use crate::ops::random_numbers::RandomKind;
 use crate::ops::source::{RandomSource, expect_source};
-use crate::ops::{Affine, Constant, Expand, GreaterOrEqual, RandomNumbers, Where};
+use crate::ops::{
+    Affine, Constant, Expand, Grad, GradCx, Grads, GreaterOrEqual, NoGrad, RandomNumbers, Where,
+};
 use crate::sample::{Fill, Sample};
 use crate::shape::{ValueType, sym, tensor};
 use crate::{Graph, NodeId, Patch, PatchRef};
@@ -32,6 +34,7 @@ crate::op! {
 
 impl OpDef for Dropout {
     const OPERANDS: &'static [&'static str] = &["x", "seed_low?", "seed_high?", "step?"];
+    const GRAD: Grad<Self> = Grad::Rule(rule);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         cx.expect_dtype(0, FLOATS)?;
@@ -100,12 +103,17 @@ impl OpDef for Dropout {
 }
 
 impl Dropout {
+    /// What kept elements are multiplied by.
+    fn scale(&self) -> f32 {
+        if self.ratio < 1.0 { 1.0 / (1.0 - self.ratio) } else { 1.0 }
+    }
+
     /// u, u ≥ ratio, and what that keeps.
     fn dropping(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
         let (node, name) = (graph.node(id), graph.node_name(id));
         let mut patch = expansion(graph, id);
         let mask = self.mask(&mut patch, graph, id)?;
-        let mul = if self.ratio < 1.0 { 1.0 / (1.0 - self.ratio) } else { 1.0 };
+        let mul = self.scale();
         let x = PatchRef::Old(node.input(0)?);
         let scaled = patch.add(Affine { mul, add: 0.0 }, format!("{name}.scaled"), &[x]);
         let zero = scalar(graph.ty(node.output()).dtype(), 0.0);
@@ -145,6 +153,16 @@ fn training(d: DType, shape: &[u64], ratio: f32) -> Sample {
     .fill("x", Fill::Special)
     .scalar("seed_high", 12.0)
     .runs(2)
+}
+
+/// dy by the same mask.
+fn rule(op: &Dropout, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    let (g, dy) = (cx.g, cx.dy());
+    if !op.training {
+        return Ok(vec![Some(dy)]);
+    }
+    let zero = g.constant_scalar(cx.ty(dy).dtype(), 0.0);
+    Ok(vec![Some(g.select(cx.y(1), g.affine(dy, op.scale(), 0.0), zero))])
 }
 
 impl GraphBuilder {

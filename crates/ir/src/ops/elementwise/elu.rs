@@ -8,6 +8,6 @@ unary_with! {
     Elu elu {
         /// Value at −Inf, negated.
         alpha: f32 = 1.0 => FINITE,
-    }, FLOATS, |op, _cx, b, x| b.select(b.lt(x, b.f32(0.0)), b.mul(b.f32(op.alpha), b.expm1(x)), x),
+    }, FLOATS, |op, _cx, b, x| b.select(b.le(x, b.f32(0.0)), b.mul(b.f32(op.alpha), b.expm1(x)), x),
     Fill::Special, settings [Elu { alpha: 1.0 }, Elu { alpha: 0.7 }, Elu { alpha: 2.5 }, Elu { alpha: 0.0 }]
 }

@@ -14,5 +14,5 @@ binary! {
             let [a, b] = operands else { return None };
             Some(is_not(&is_unlike(a, b)))
         }
-    }
+    }, grad Zero
 }

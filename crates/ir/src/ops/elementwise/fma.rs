@@ -6,7 +6,7 @@ use crate::infer::{Infer, Types};
 use crate::ops::OpDef;
 use crate::ops::def::expansion;
 use crate::ops::elementwise::{NUMERIC, infer_broadcast};
-use crate::ops::{Add, Mul};
+use crate::ops::{Add, Grad, Mul};
 use crate::sample::{Fill, Sample};
 use crate::shape::tensor;
 use crate::{Graph, NodeId, Patch, PatchRef};
@@ -19,6 +19,7 @@ crate::op! {
 
 impl OpDef for Fma {
     const OPERANDS: &'static [&'static str] = &["a", "b", "c"];
+    const GRAD: Grad<Self> = Grad::Expansion;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         infer_broadcast(cx, NUMERIC, None)

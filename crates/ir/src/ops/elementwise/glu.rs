@@ -5,7 +5,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::elementwise::FLOATS;
-use crate::ops::{OpDef, ScalarCx};
+use crate::ops::{Grad, OpDef, ScalarCx};
 use crate::sample::{Fill, Sample};
 use crate::shape::tensor;
 use crate::{Graph, NodeId, Patch};
@@ -67,6 +67,7 @@ impl Default for Glu {
 
 impl OpDef for Glu {
     const OPERANDS: &'static [&'static str] = &["gate", "value?"];
+    const GRAD: Grad<Self> = Grad::Scalar;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let dtype = cx.expect_dtype(0, FLOATS)?;
@@ -132,7 +133,7 @@ impl OpDef for Glu {
     fn scalar(&self, cx: &ScalarCx<'_>) -> Option<Reg> {
         let (b, mut gate, mut value) = (cx.b, cx.arg(0)?, cx.arg(1)?);
         if let Some(limit) = self.limit {
-            gate = b.min(gate, b.f32(limit));
+            gate = b.min(b.f32(limit), gate);
             value = b.clamp(value, b.f32(-limit), b.f32(limit));
         }
         if self.oai {

@@ -14,5 +14,5 @@ binary! {
             let [a, b] = operands else { return None };
             Some(is_above(a, b))
         }
-    }
+    }, grad Zero
 }

@@ -14,5 +14,5 @@ binary! {
             let [a, b] = operands else { return None };
             Some(is_not(&is_above(b, a)))
         }
-    }
+    }, grad Zero
 }

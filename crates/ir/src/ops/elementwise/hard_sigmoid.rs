@@ -10,7 +10,10 @@ unary_with! {
         alpha: f32 = 0.2 => FINITE,
         /// Value at 0.
         beta: f32 = 0.5 => FINITE,
-    }, FLOATS, |op, _cx, b, x| b.clamp(b.fma(x, b.f32(op.alpha), b.f32(op.beta)), b.f32(0.0), b.f32(1.0)),
+    }, FLOATS, |op, _cx, b, x| {
+        let line = b.fma(x, b.f32(op.alpha), b.f32(op.beta));
+        b.min(b.max(line, b.f32(0.0)), b.f32(1.0))
+    },
     Fill::Special, settings [
         HardSigmoid { alpha: 0.2, beta: 0.5 },
         HardSigmoid { alpha: 1.0 / 6.0, beta: 0.5 },

@@ -12,7 +12,7 @@ unary_with! {
         beta: f32 = 0.5 => FINITE,
     }, FLOATS, |op, _cx, b, x| {
         let line = b.fma(x, b.f32(op.alpha), b.f32(op.beta));
-        b.mul(x, b.clamp(line, b.f32(0.0), b.f32(1.0)))
+        b.mul(x, b.min(b.max(line, b.f32(0.0)), b.f32(1.0)))
     },
     Fill::Special, settings [HardSwish { alpha: 1.0 / 6.0, beta: 0.5 }, HardSwish { alpha: 0.25, beta: 0.25 },
         HardSwish { alpha: 0.0, beta: 0.5 }]

@@ -3,7 +3,7 @@
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::{OpDef, ScalarCx};
+use crate::ops::{Grad, OpDef, ScalarCx};
 use crate::sample::{Fill, Sample};
 use crate::shape::{f32, i32, sym};
 use pumice_types::scalar::Reg;
@@ -18,6 +18,7 @@ crate::op! {
 
 impl OpDef for InBoth {
     const OPERANDS: &'static [&'static str] = &["i", "n"];
+    const GRAD: Grad<Self> = Grad::Zero;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         cx.expect_dtype(0, &[DType::I32])?;

@@ -17,5 +17,5 @@ unary_with! {
     Fill::Special, settings [
         IsInf { detect_negative: true, detect_positive: true }, IsInf { detect_negative: false, detect_positive: true },
         IsInf { detect_negative: true, detect_positive: false }, IsInf { detect_negative: false, detect_positive: false }
-    ]
+    ], grad Zero
 }

@@ -9,7 +9,7 @@ use pumice_types::DimExpr;
 variadic! {
     /// y = the larger of all operands with NumPy broadcasting (ONNX Max): one or more tensors of one dtype → that
     /// dtype. NaN wins.
-    Max max, NUMERIC, elementwise true, |b, xs| xs.into_iter().reduce(|x, y| b.max(x, y)), Fill::Special, duties {
+    Max max, NUMERIC, elementwise true, |b, xs| xs.into_iter().reduce(|x, y| b.max(x, y)), Fill::Special, grad crate::ops::Grad::Rule(super::extremum::rule), duties {
         fn frame_value(&self, operands: &[DimExpr]) -> Option<DimExpr> {
             operands.iter().cloned().reduce(|a, b| a.max_with(&b))
         }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 variadic! {
     /// y = (a + b + …)/n with NumPy broadcasting (ONNX Mean): n ≥ 1 float tensors of one dtype → that dtype. Defined as
     /// Sum and a division.
-    Mean mean, FLOATS, elementwise false, |_b, _xs| None, Fill::Special, duties {
+    Mean mean, FLOATS, elementwise false, |_b, _xs| None, Fill::Special, grad crate::ops::Grad::Expansion, duties {
         /// (a + b + …)/n == Div(Sum(a, b, …), n).
         fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
             let (node, name) = (graph.node(id), graph.node_name(id));

@@ -34,6 +34,7 @@ pub mod dequantize;
 pub(crate) mod dequantize_samples;
 pub mod div;
 pub mod dropout;
+pub mod elementwise_grad;
 pub mod elu;
 pub mod equal;
 pub mod erf;
@@ -126,14 +127,26 @@ pub fn infer_broadcast(cx: &Infer<'_>, dtypes: &[DType], result: Option<DType>) 
     one(result.unwrap_or(dtype), shape)
 }
 
+/// How gradients pass an elementwise op: by its scalar form, unless it says otherwise.
+macro_rules! differentiated {
+    () => {
+        $crate::ops::Grad::Scalar
+    };
+    ($kind:ident) => {
+        $crate::ops::Grad::$kind
+    };
+}
+pub(crate) use differentiated;
+
 /// Declares a unary op with its builder method: `Name method, DTYPES [-> Dtype], |builder, x| scalar form, fill`, and
 /// optionally `also` a function of further samples and `duties`, further methods of [`OpDef`](crate::ops::OpDef).
 macro_rules! unary {
-    ($(#[$doc:meta])* $Name:ident $method:ident, $dtypes:ident $(-> $result:ident)?, |$b:ident, $x:ident| $body:expr, $fill:expr $(, also $also:expr)? $(, duties { $($duty:tt)* })?) => {
+    ($(#[$doc:meta])* $Name:ident $method:ident, $dtypes:ident $(-> $result:ident)?, |$b:ident, $x:ident| $body:expr, $fill:expr $(, also $also:expr)? $(, duties { $($duty:tt)* })? $(, grad $grad:ident)?) => {
         $crate::op! { $(#[$doc])* pub struct $Name {} }
 
         impl $crate::ops::OpDef for $Name {
             const OPERANDS: &'static [&'static str] = &["x"];
+            const GRAD: $crate::ops::Grad<Self> = $crate::ops::elementwise::differentiated!($($grad)?);
             fn infer(&self, cx: &$crate::infer::Infer<'_>) -> Result<$crate::infer::Types, $crate::error::OpError> {
                 let result = [$(pumice_types::DType::$result)?].first().copied();
                 $crate::ops::elementwise::infer_unary(cx, $crate::ops::elementwise::$dtypes, result)
@@ -172,11 +185,12 @@ pub(crate) use unary;
 macro_rules! unary_with {
     ($(#[$doc:meta])* $Name:ident $method:ident { $($(#[$fdoc:meta])* $field:ident : $ty:ty $(= $default:expr)? $(=> $range:ident)?),* $(,)? },
         $dtypes:ident $(-> $result:ident)?, |$op:ident, $cx:ident, $b:ident, $x:ident| $body:expr, $fill:expr,
-        settings $settings:expr $(, refuses |$bad:ident| $wrong:expr => ($attr:literal, $reason:literal))?) => {
+        settings $settings:expr $(, refuses |$bad:ident| $wrong:expr => ($attr:literal, $reason:literal))? $(, grad $grad:ident)?) => {
         $crate::op! { $(#[$doc])* pub struct $Name { $($(#[$fdoc])* $field : $ty $(= $default)? $(=> $range)?),* } }
 
         impl $crate::ops::OpDef for $Name {
             const OPERANDS: &'static [&'static str] = &["x"];
+            const GRAD: $crate::ops::Grad<Self> = $crate::ops::elementwise::differentiated!($($grad)?);
             fn infer(&self, cx: &$crate::infer::Infer<'_>) -> Result<$crate::infer::Types, $crate::error::OpError> {
                 $({
                     let $bad = self;
@@ -215,11 +229,12 @@ pub(crate) use unary_with;
 /// Declares a binary op of one dtype with its builder method; `fill` is a `Fill` or a
 /// [`Fills`](crate::ops::elementwise::samples::Fills), `duties` are further methods of [`OpDef`](crate::ops::OpDef).
 macro_rules! binary {
-    ($(#[$doc:meta])* $Name:ident $method:ident, $dtypes:ident $(-> $result:ident)?, |$b:ident, $x:ident, $y:ident| $body:expr, $fill:expr $(, also $also:expr)? $(, duties { $($duty:tt)* })?) => {
+    ($(#[$doc:meta])* $Name:ident $method:ident, $dtypes:ident $(-> $result:ident)?, |$b:ident, $x:ident, $y:ident| $body:expr, $fill:expr $(, also $also:expr)? $(, duties { $($duty:tt)* })? $(, grad $grad:ident)?) => {
         $crate::op! { $(#[$doc])* pub struct $Name {} }
 
         impl $crate::ops::OpDef for $Name {
             const OPERANDS: &'static [&'static str] = &["a", "b"];
+            const GRAD: $crate::ops::Grad<Self> = $crate::ops::elementwise::differentiated!($($grad)?);
             fn infer(&self, cx: &$crate::infer::Infer<'_>) -> Result<$crate::infer::Types, $crate::error::OpError> {
                 let result = [$(pumice_types::DType::$result)?].first().copied();
                 $crate::ops::elementwise::infer_broadcast(cx, $crate::ops::elementwise::$dtypes, result)
@@ -254,11 +269,12 @@ pub(crate) use binary;
 
 /// Declares an op over any number of operands of one dtype, at least one, with its builder method.
 macro_rules! variadic {
-    ($(#[$doc:meta])* $Name:ident $method:ident, $dtypes:ident, elementwise $elementwise:literal, |$b:ident, $xs:ident| $body:expr, $fill:expr $(, duties { $($duty:tt)* })?) => {
+    ($(#[$doc:meta])* $Name:ident $method:ident, $dtypes:ident, elementwise $elementwise:literal, |$b:ident, $xs:ident| $body:expr, $fill:expr, grad $grad:expr $(, duties { $($duty:tt)* })?) => {
         $crate::op! { $(#[$doc])* pub struct $Name {} }
 
         impl $crate::ops::OpDef for $Name {
             const OPERANDS: &'static [&'static str] = &["xs*"];
+            const GRAD: $crate::ops::Grad<Self> = $grad;
             fn infer(&self, cx: &$crate::infer::Infer<'_>) -> Result<$crate::infer::Types, $crate::error::OpError> {
                 $crate::ops::elementwise::infer_broadcast(cx, $crate::ops::elementwise::$dtypes, None)
             }

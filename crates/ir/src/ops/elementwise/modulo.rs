@@ -6,7 +6,7 @@ use crate::infer::{Infer, Types};
 use crate::ops::div::{division_fills, division_samples};
 use crate::ops::elementwise::samples::binary_samples;
 use crate::ops::elementwise::{NUMERIC, infer_broadcast};
-use crate::ops::{OpDef, ScalarCx};
+use crate::ops::{Grad, OpDef, ScalarCx};
 use crate::sample::Sample;
 use pumice_types::scalar::{Reg, RegType};
 
@@ -21,6 +21,7 @@ crate::op! {
 
 impl OpDef for Mod {
     const OPERANDS: &'static [&'static str] = &["a", "b"];
+    const GRAD: Grad<Self> = Grad::Scalar;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         infer_broadcast(cx, NUMERIC, None)

@@ -5,7 +5,7 @@ use crate::error::OpError;
 use crate::infer::{Infer, Types};
 use crate::ops::elementwise::FLOATS;
 use crate::ops::elementwise::samples::{Fills, binary_case};
-use crate::ops::{OpDef, ScalarCx};
+use crate::ops::{Grad, OpDef, ScalarCx};
 use crate::sample::{Fill, Sample};
 use pumice_types::DType;
 use pumice_types::scalar::Reg;
@@ -17,6 +17,7 @@ crate::op! {
 
 impl OpDef for PRelu {
     const OPERANDS: &'static [&'static str] = &["x", "slope"];
+    const GRAD: Grad<Self> = Grad::Scalar;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         cx.expect_dtype(0, FLOATS)?;
@@ -50,7 +51,10 @@ impl OpDef for PRelu {
 
     fn scalar(&self, cx: &ScalarCx<'_>) -> Option<Reg> {
         let (b, x, slope) = (cx.b, cx.arg(0)?, cx.arg(1)?);
-        Some(b.select(b.lt(x, b.f32(0.0)), b.mul(slope, x), x))
+        // At 0 the slope counts for gradients, and an infinite one must not make a NaN of it.
+        let (zero, infinite) = (b.f32(0.0), b.or(b.is_inf(slope), b.is_nan(slope)));
+        let slope = b.select(b.and(b.eq(x, zero), infinite), zero, slope);
+        Some(b.select(b.le(x, zero), b.mul(slope, x), x))
     }
 
     fn is_elementwise(&self) -> bool {

@@ -5,7 +5,7 @@ use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::elementwise::samples::{Fills, binary_case, binary_samples};
 use crate::ops::elementwise::{FLOATS, INTS, NUMERIC};
-use crate::ops::{OpDef, ScalarCx};
+use crate::ops::{Grad, OpDef, ScalarCx};
 use crate::sample::{Fill, Sample};
 use pumice_types::DType;
 use pumice_types::scalar::{Reg, RegType};
@@ -21,6 +21,7 @@ crate::op! {
 
 impl OpDef for Pow {
     const OPERANDS: &'static [&'static str] = &["a", "b"];
+    const GRAD: Grad<Self> = Grad::Scalar;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let dtype = cx.expect_dtype(0, NUMERIC)?;

@@ -4,7 +4,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::elementwise::BOOL;
-use crate::ops::{OpDef, ScalarCx};
+use crate::ops::{Grad, OpDef, ScalarCx};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::DType;
@@ -18,6 +18,7 @@ crate::op! {
 
 impl OpDef for Where {
     const OPERANDS: &'static [&'static str] = &["condition", "x", "y"];
+    const GRAD: Grad<Self> = Grad::Scalar;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         cx.expect_dtype(0, BOOL)?;

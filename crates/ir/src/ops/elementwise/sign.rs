@@ -5,5 +5,5 @@ use crate::sample::Fill;
 
 unary! {
     /// y = −1, 0 or 1 by the sign of x (ONNX Sign): x\[…\] → the same type. NaN stays NaN; both zeros give 0.
-    Sign sign, NUMERIC, |b, x| b.sign(x), Fill::Special
+    Sign sign, NUMERIC, |b, x| b.sign(x), Fill::Special, grad Zero
 }

@@ -9,7 +9,7 @@ use crate::{Graph, NodeId, Patch, PatchRef};
 variadic! {
     /// y = a + b + …, folded from the left, with NumPy broadcasting (ONNX Sum): one or more tensors of one dtype → that
     /// dtype. Defined as a chain of Add.
-    Sum sum, NUMERIC, elementwise false, |_b, _xs| None, Fill::Special, duties {
+    Sum sum, NUMERIC, elementwise false, |_b, _xs| None, Fill::Special, grad crate::ops::Grad::Expansion, duties {
         /// a + b + c + … == Add(Add(a, b), c) …, folded from the left.
         fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
             let mut patch = expansion(graph, id);

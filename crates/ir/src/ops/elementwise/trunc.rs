@@ -5,5 +5,5 @@ use crate::sample::Fill;
 
 unary! {
     /// y = x without its fraction: x\[…\] → the same type. The sign of zero stays.
-    Trunc trunc, FLOATS, |b, x| b.trunc(x), Fill::Special
+    Trunc trunc, FLOATS, |b, x| b.trunc(x), Fill::Special, grad Zero
 }

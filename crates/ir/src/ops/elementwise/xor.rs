@@ -11,5 +11,5 @@ binary! {
         fn simplify(&self, cx: &NodeCx<'_>) -> Option<Simpler> {
             cx.beside_neutral(|v| cx.is_all(v, 0.0))
         }
-    }
+    }, grad Zero
 }

@@ -4,7 +4,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, normalize_axis, one};
 use crate::ops::OpDef;
-use crate::ops::{NodeCx, Simpler};
+use crate::ops::{Grad, GradCx, Grads, NoGrad, NodeCx, Simpler};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::{DType, DimExpr};
@@ -19,6 +19,7 @@ crate::op! {
 
 impl OpDef for Concat {
     const OPERANDS: &'static [&'static str] = &["xs*"];
+    const GRAD: Grad<Self> = Grad::Rule(rule);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let first = cx.ty(0)?;
@@ -96,6 +97,20 @@ impl OpDef for Concat {
     fn simplify(&self, cx: &NodeCx<'_>) -> Option<Simpler> {
         if cx.node().inputs.len() == 1 { cx.is_operand() } else { None }
     }
+}
+
+/// Of each operand its part of dy.
+fn rule(op: &Concat, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    let rank = cx.shape(cx.y(0)).len();
+    let axis = crate::infer::normalize_axis(op.axis, rank).map_err(|_| NoGrad::Composed)?;
+    let mut start = DimExpr::constant(0);
+    let mut part = |i: usize| {
+        let extent = cx.shape(cx.x(i))[axis].clone();
+        let before = start.clone();
+        start = &start + &extent;
+        cx.wanted(i, || cx.g.narrow(cx.dy(), axis as i64, before, extent))
+    };
+    Ok((0..cx.len()).map(&mut part).collect())
 }
 
 impl GraphBuilder {

@@ -5,7 +5,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::OpDef;
-use crate::ops::{NodeCx, Simpler};
+use crate::ops::{Grad, GradCx, Grads, NoGrad, NodeCx, Simpler};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::{DType, DimExpr};
@@ -21,6 +21,7 @@ crate::op! {
 
 impl OpDef for Expand {
     const OPERANDS: &'static [&'static str] = &["x"];
+    const GRAD: Grad<Self> = Grad::Rule(rule);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         if self.shape.iter().any(|d| d.as_const().is_some_and(|v| v < 0)) {
@@ -83,6 +84,11 @@ impl OpDef for Expand {
         let again = || matches!(cx.before()?.op, Op::Expand(_)).then(|| cx.skips(shape())).flatten();
         cx.is_operand().or_else(again)
     }
+}
+
+/// dy summed over the axes that were stretched.
+fn rule(_: &Expand, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    Ok(vec![Some(cx.unstretched(cx.dy(), cx.x(0)))])
 }
 
 impl GraphBuilder {

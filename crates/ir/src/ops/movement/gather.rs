@@ -4,9 +4,10 @@ use super::indices::{check_constant, expect_indices};
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
 use crate::ops::steering_samples::{steering_list, steering_samples};
+use crate::ops::{Grad, GradCx, Grads, NoGrad, OpDef};
 use crate::sample::{Fill, Sample};
+use crate::shape::product;
 use crate::shape::{sym, tensor};
 use pumice_types::{DType, Tensor};
 
@@ -22,6 +23,7 @@ crate::op! {
 
 impl OpDef for Gather {
     const OPERANDS: &'static [&'static str] = &["data", "indices"];
+    const GRAD: Grad<Self> = Grad::Rule(rule);
     const STEERS: &'static [&'static str] = &["indices"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
@@ -114,6 +116,23 @@ fn extreme_indices() -> Vec<Sample> {
         .expect_status(),
     );
     samples
+}
+
+/// Rows of dy added up where they were read, duplicates in a fixed order. What was read outside adds nothing.
+fn rule(op: &Gather, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    let (g, data) = (cx.g, cx.shape(cx.x(0)));
+    let axis = crate::infer::normalize_axis(op.axis, data.len()).map_err(|_| NoGrad::Composed)?;
+    let read = product(&cx.shape(cx.x(1)));
+    let (before, after) = (product(&data[..axis]), product(&data[axis + 1..]));
+    let places = g.reshape_to(cx.x(1), vec![read.clone()]);
+    let sums = match axis {
+        0 => g.scatter_add(g.reshape_to(cx.dy(), vec![read, after]), places, data[0].clone()),
+        _ => {
+            let rows = g.transpose(g.reshape_to(cx.dy(), vec![before, read, after]), &[1, 0, 2]);
+            g.transpose(g.scatter_add(rows, places, data[axis].clone()), &[1, 0, 2])
+        }
+    };
+    Ok(vec![Some(g.reshape_to(sums, data))])
 }
 
 impl GraphBuilder {

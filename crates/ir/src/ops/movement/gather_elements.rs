@@ -4,8 +4,9 @@ use super::indices::{check_constant, expect_indices};
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
+use crate::ops::scatter::ScatterReduction;
 use crate::ops::steering_samples::{steering_list, steering_samples};
+use crate::ops::{Grad, GradCx, Grads, NoGrad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::{DType, Tensor};
@@ -24,6 +25,7 @@ crate::op! {
 
 impl OpDef for GatherElements {
     const OPERANDS: &'static [&'static str] = &["data", "indices"];
+    const GRAD: Grad<Self> = Grad::Rule(rule);
     const STEERS: &'static [&'static str] = &["indices"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
@@ -154,6 +156,12 @@ fn extreme_indices() -> Vec<Sample> {
         }
     }
     samples
+}
+
+/// Each element of dy added where it was read.
+fn rule(op: &GatherElements, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    let zeros = cx.zeros(cx.x(0));
+    Ok(vec![Some(cx.g.scatter_elements(zeros, cx.x(1), cx.dy(), op.axis, ScatterReduction::Add))])
 }
 
 impl GraphBuilder {

@@ -4,8 +4,9 @@ use super::indices::{check_constant, expect_indices};
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
+use crate::ops::scatter::ScatterReduction;
 use crate::ops::steering_samples::{steering_list, steering_samples};
+use crate::ops::{Grad, GradCx, Grads, NoGrad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{ValueType, sym, tensor};
 use pumice_types::{DType, DimExpr, Tensor};
@@ -59,6 +60,7 @@ impl GatherNd {
 
 impl OpDef for GatherNd {
     const OPERANDS: &'static [&'static str] = &["data", "indices"];
+    const GRAD: Grad<Self> = Grad::Rule(rule);
     const STEERS: &'static [&'static str] = &["indices"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
@@ -169,6 +171,26 @@ fn extreme_indices() -> Vec<Sample> {
         }
     }
     samples
+}
+
+/// Slices of dy added where they were read: by tuples that name the common axes, too.
+fn rule(op: &GatherNd, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    let (g, tuples) = (cx.g, cx.x(1));
+    let batch = op.batch_dims as usize;
+    let shape = cx.shape(tuples);
+    let dtype = cx.ty(tuples).dtype();
+    let mut parts: Vec<Value> = Vec::with_capacity(batch + 1);
+    for axis in 0..batch {
+        let mut place = vec![DimExpr::constant(1); shape.len()];
+        place[axis] = shape[axis].clone();
+        let mut whole = shape.clone();
+        whole[shape.len() - 1] = DimExpr::constant(1);
+        let counted = g.range(0u64, shape[axis].clone(), 1, dtype);
+        parts.push(g.expand_to(g.reshape_to(counted, place), whole));
+    }
+    parts.push(tuples);
+    let tuples = if batch == 0 { tuples } else { g.concat(&parts, -1) };
+    Ok(vec![Some(g.scatter_nd(cx.zeros(cx.x(0)), tuples, cx.dy(), ScatterReduction::Add))])
 }
 
 impl GraphBuilder {

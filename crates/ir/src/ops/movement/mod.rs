@@ -22,6 +22,7 @@ mod reverse;
 pub mod scatter;
 mod scatter_add;
 pub mod scatter_elements;
+pub(crate) mod scatter_grad;
 pub mod scatter_nd;
 pub mod scatter_partials;
 pub mod scatter_places;

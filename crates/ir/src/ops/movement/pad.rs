@@ -5,11 +5,12 @@ use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
+use crate::ops::{Grad, GradCx, Grads, NoGrad, OpDef};
 use crate::sample::Sample;
 use crate::shape::display_dim;
 use crate::{Graph, NodeId, Patch};
 use pumice_types::DimExpr;
+use pumice_types::Tensor;
 
 crate::attr_enum! {
     /// What stands in the elements that are added.
@@ -127,6 +128,7 @@ impl Pad {
 
 impl OpDef for Pad {
     const OPERANDS: &'static [&'static str] = &["x", "value?"];
+    const GRAD: Grad<Self> = Grad::Rule(rule);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let x = cx.ty(0)?;
@@ -157,6 +159,85 @@ impl OpDef for Pad {
     fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
         super::pad_parts::expand(self, graph, id)
     }
+}
+
+/// `Constant`: what of dy lies where x does, and the sum of the rest for the value. The other modes read elements of x
+/// more than once: each part of dy is added where it was read, axis by axis.
+fn rule(op: &Pad, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    let (g, shape) = (cx.g, cx.shape(cx.x(0)));
+    let axes = op.sides(shape.len()).map_err(|_| NoGrad::Composed)?;
+    if op.mode == PadMode::Constant {
+        let inside = axes.iter().fold(cx.dy(), |dy, pad| uncovered(cx, dy, pad, &shape[pad.axis]));
+        let value = || {
+            let all = g.reduce_sum(cx.dy(), &[], false);
+            g.sub(all, g.reduce_sum(inside, &[], false))
+        };
+        return Ok(vec![cx.wanted(0, || inside), cx.wanted(1, value)]);
+    }
+    // The last axis that was padded read what the others had made.
+    let mut dy = cx.dy();
+    for pad in axes.iter().rev() {
+        dy = read_back(cx, op.mode, dy, pad, &shape[pad.axis])?;
+    }
+    Ok(vec![Some(dy)])
+}
+
+/// What of a gradient lies where elements of the axis do; zeros for elements that were cropped.
+fn uncovered(cx: &GradCx<'_>, dy: Value, pad: &AxisPad, extent: &DimExpr) -> Value {
+    let (before, after) = (pad.before.max(0), pad.after.max(0));
+    let (cut_before, cut_after) = ((-pad.before).max(0), (-pad.after).max(0));
+    let kept = extent - DimExpr::constant(cut_before + cut_after);
+    let kept_dy =
+        if before == 0 && after == 0 { dy } else { cx.g.narrow(dy, pad.axis as i64, before as u64, kept) };
+    cx.among_zeros(kept_dy, pad.axis, &DimExpr::constant(cut_before), extent)
+}
+
+/// A gradient of an axis that was padded with elements of its own: what lies around it is added where it was read.
+fn read_back(
+    cx: &GradCx<'_>,
+    mode: PadMode,
+    dy: Value,
+    pad: &AxisPad,
+    extent: &DimExpr,
+) -> Result<Value, NoGrad> {
+    let (g, axis, n) = (cx.g, pad.axis as i64, extent);
+    let number = DimExpr::constant;
+    if mode == PadMode::Wrap && pad.before.max(pad.after) > n.as_const().unwrap_or(i64::MAX) {
+        return wrapped_often(cx, dy, pad, n);
+    }
+    let inside = g.narrow(dy, axis, number(pad.before), n.clone());
+    let turned = |x| g.slice(x, &[-1], &[i64::MIN], &[axis], &[-1]);
+    let summed = |x| g.reduce_sum(x, &[axis], true);
+    let mut parts = vec![inside];
+    // Each side, where its elements go, and how.
+    for (from, count, reflected, edge, around) in [
+        (number(0), pad.before, number(1), number(0), n - number(pad.before)),
+        (number(pad.before) + n, pad.after, n - number(1 + pad.after), n - number(1), number(0)),
+    ] {
+        if count == 0 {
+            continue;
+        }
+        let side = g.narrow(dy, axis, from, number(count));
+        let (read, start) = match mode {
+            PadMode::Reflect => (turned(side), reflected),
+            PadMode::Wrap => (side, around),
+            _ => (summed(side), edge),
+        };
+        parts.push(cx.among_zeros(read, pad.axis, &start, n));
+    }
+    parts.into_iter().reduce(|sum, part| g.add(sum, part)).ok_or(NoGrad::Composed)
+}
+
+/// As [`read_back`], of an axis that its pads go around more than once.
+fn wrapped_often(cx: &GradCx<'_>, dy: Value, pad: &AxisPad, extent: &DimExpr) -> Result<Value, NoGrad> {
+    let (g, n) = (cx.g, extent.as_const().ok_or(NoGrad::Composed)?);
+    let places: Vec<i64> = (-pad.before..n + pad.after).map(|i| i.rem_euclid(n.max(1))).collect();
+    let count = [places.len() as u64];
+    let places = Tensor::new(&places, &count).map_err(|_| NoGrad::Composed)?;
+    let mut perm: Vec<i64> = (0..cx.shape(dy).len() as i64).collect();
+    perm.swap(0, pad.axis);
+    let rows = g.transpose(dy, &perm);
+    Ok(g.transpose(g.scatter_add(rows, g.constant(places), n as u64), &perm))
 }
 
 impl GraphBuilder {

@@ -6,7 +6,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::elementwise::{FLOATS, NUMERIC};
-use crate::ops::{Cast, OpDef};
+use crate::ops::{Cast, Grad, OpDef};
 use crate::sample::Sample;
 use crate::shape::{display_dim, f32, sym};
 use pumice_types::{DType, DimExpr, SymbolTable};
@@ -27,6 +27,7 @@ crate::op! {
 
 impl OpDef for Range {
     const OPERANDS: &'static [&'static str] = &[];
+    const GRAD: Grad<Self> = Grad::Zero;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         if !matches!(self.dtype, DType::I32 | DType::I64) {

@@ -6,7 +6,7 @@ use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::OpDef;
 use crate::ops::def::expansion;
-use crate::ops::{NodeCx, Simpler};
+use crate::ops::{Grad, GradCx, Grads, NoGrad, NodeCx, Simpler};
 use crate::sample::{Fill, Sample};
 use crate::shape::{f32, product, sym, tensor};
 use crate::{Graph, NodeId, Patch, PatchRef};
@@ -23,6 +23,7 @@ crate::op! {
 
 impl OpDef for Reshape {
     const OPERANDS: &'static [&'static str] = &["x"];
+    const GRAD: Grad<Self> = Grad::Rule(rule);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let x = cx.ty(0)?;
@@ -89,6 +90,11 @@ impl OpDef for Reshape {
         let again = || matches!(cx.before()?.op, Op::Reshape(_)).then(|| cx.skips(shape())).flatten();
         cx.is_operand().or_else(again)
     }
+}
+
+/// dy in x's shape.
+fn rule(_: &Reshape, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    Ok(vec![Some(cx.g.reshape_to(cx.dy(), cx.shape(cx.x(0))))])
 }
 
 impl GraphBuilder {

@@ -7,8 +7,9 @@ use super::scatter_samples::{Shapes, of_operands, reductions_of};
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
+use crate::ops::movement::scatter_grad::Places;
 use crate::ops::steering_samples::{steering_list, steering_samples};
+use crate::ops::{Grad, GradCx, Grads, NoGrad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{product, sym, tensor};
 use crate::{Graph, NodeId, Patch};
@@ -31,6 +32,7 @@ crate::op! {
 
 impl OpDef for ScatterElements {
     const OPERANDS: &'static [&'static str] = &["data", "indices", "updates"];
+    const GRAD: Grad<Self> = Grad::Rule(rule);
     const STEERS: &'static [&'static str] = &["indices"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
@@ -155,6 +157,14 @@ fn extreme_indices() -> Vec<Sample> {
         }
     }
     samples
+}
+
+/// What the updates' way of counting says ([`Places`]).
+fn rule(op: &ScatterElements, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    let (g, indices) = (cx.g, cx.x(1));
+    let read = |x| g.gather_elements(x, indices, op.axis);
+    let put = |data, updates, how| g.scatter_elements(data, indices, updates, op.axis, how);
+    Places { cx, read: &read, put: &put }.gradients(op.reduction)
 }
 
 impl GraphBuilder {

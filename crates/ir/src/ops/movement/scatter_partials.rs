@@ -7,8 +7,8 @@ use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
 use crate::ops::elementwise::NUMERIC;
+use crate::ops::{Grad, OpDef};
 use crate::sample::Sample;
 use pumice_types::{DType, DimExpr};
 
@@ -29,6 +29,7 @@ crate::op! {
 
 impl OpDef for ScatterPartials {
     const OPERANDS: &'static [&'static str] = &["places", "rows", "order?"];
+    const GRAD: Grad<Self> = Grad::No("it is made by passes, after gradients are taken");
     const STEERS: &'static [&'static str] = &["places", "order"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {

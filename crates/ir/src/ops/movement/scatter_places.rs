@@ -6,8 +6,8 @@ use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
 use crate::ops::steering_samples::{steering_list, steering_samples};
+use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{ValueType, display_dim, product, sym, tensor};
 use pumice_types::{DType, DimExpr};
@@ -42,6 +42,7 @@ impl ScatterPlaces {
 
 impl OpDef for ScatterPlaces {
     const OPERANDS: &'static [&'static str] = &["indices"];
+    const GRAD: Grad<Self> = Grad::Zero;
     const STEERS: &'static [&'static str] = &["indices"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {

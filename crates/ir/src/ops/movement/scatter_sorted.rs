@@ -9,7 +9,7 @@ use crate::error::OpError;
 use crate::infer::{Infer, Types, normalize_axis, one};
 use crate::ops::def::expansion;
 use crate::ops::steering_samples::{extremes, steering_list, steering_samples};
-use crate::ops::{ArgTopK, GatherElements, Op, OpDef, Reshape};
+use crate::ops::{ArgTopK, GatherElements, Grad, Op, OpDef, Reshape};
 use crate::sample::{Fill, Sample};
 use crate::shape::{product, tensor};
 use crate::{Graph, NodeId, Patch, PatchRef};
@@ -41,6 +41,7 @@ crate::op! {
 
 impl OpDef for ScatterSorted {
     const OPERANDS: &'static [&'static str] = &["data", "places", "order", "updates", "first?", "second?"];
+    const GRAD: Grad<Self> = Grad::No("it is made by passes, after gradients are taken");
     const STEERS: &'static [&'static str] = &["places", "order"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {

@@ -5,10 +5,10 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
 use crate::ops::OpDef;
-use crate::ops::{NodeCx, Simpler};
+use crate::ops::{Grad, GradCx, Grads, NoGrad, NodeCx, Simpler};
 use crate::sample::Sample;
 use crate::shape::{ValueType, display_dim};
-use pumice_types::{DimExpr, SymbolTable};
+use pumice_types::{DType, DimExpr, SymbolTable};
 
 crate::op! {
     /// The elements start, start + step, … before end, along each named axis (ONNX Slice). Starts and ends are clamped
@@ -150,6 +150,7 @@ fn within(e: DimExpr, limit: &DimExpr, symbols: &SymbolTable, at_most: bool) -> 
 
 impl OpDef for Slice {
     const OPERANDS: &'static [&'static str] = &["x"];
+    const GRAD: Grad<Self> = Grad::Rule(rule);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let x = cx.ty(0)?;
@@ -210,6 +211,28 @@ fn whole_blocks(x: &ValueType, range: &AxisRange, symbols: &SymbolTable) -> Resu
         len: display_dim(&range.len, symbols),
         encoding: x.encoding,
     })
+}
+
+/// dy among zeros, where the elements were taken from.
+fn rule(op: &Slice, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    let shape = cx.shape(cx.x(0));
+    let symbols = cx.g.symbols().unwrap_or_default();
+    let ranges = op.ranges(&shape, &symbols).map_err(|_| NoGrad::Composed)?;
+    let put = |dy, range: &AxisRange| put_back(cx, dy, range, &shape[range.axis]);
+    Ok(vec![Some(ranges.iter().fold(cx.dy(), put))])
+}
+
+/// A gradient of what was taken of one axis as one of the whole axis.
+fn put_back(cx: &GradCx<'_>, dy: Value, range: &AxisRange, extent: &DimExpr) -> Value {
+    let (g, axis) = (cx.g, range.axis);
+    if range.step == 1 || range.len.is(1) {
+        return cx.among_zeros(dy, axis, &range.start, extent);
+    }
+    let mut perm: Vec<i64> = (0..cx.shape(dy).len() as i64).collect();
+    perm.swap(0, axis);
+    let end = &range.start + &range.len * DimExpr::constant(range.step);
+    let places = g.range(range.start.clone(), end, range.step, DType::I64);
+    g.transpose(g.scatter_add(g.transpose(dy, &perm), places, extent.clone()), &perm)
 }
 
 impl GraphBuilder {

@@ -5,9 +5,9 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::normalize_axis;
 use crate::infer::{Infer, Types};
-use crate::ops::OpDef;
 use crate::ops::Slice;
 use crate::ops::def::expansion;
+use crate::ops::{Grad, GradCx, Grads, NoGrad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{ValueType, sym, tensor};
 use crate::{Graph, NodeId, Patch, PatchRef};
@@ -49,6 +49,7 @@ impl Split {
 
 impl OpDef for Split {
     const OPERANDS: &'static [&'static str] = &["x"];
+    const GRAD: Grad<Self> = Grad::Rule(rule);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let x = cx.ty(0)?;
@@ -144,6 +145,12 @@ impl OpDef for Split {
         }
         Some(patch)
     }
+}
+
+/// The gradients of the parts side by side; zeros for one that the loss does not read.
+fn rule(op: &Split, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    let parts: Vec<Value> = (0..cx.node.outputs.len()).map(|i| cx.upstream_or_zeros(i)).collect();
+    Ok(vec![Some(cx.g.concat(&parts, op.axis))])
 }
 
 impl GraphBuilder {

@@ -4,9 +4,9 @@ use super::indices::expect_indices;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
-use crate::ops::OpDef;
 use crate::ops::kv_append::AppendMode;
 use crate::ops::steering_samples::{steering_list, steering_samples};
+use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::{DType, Tensor};
@@ -33,6 +33,7 @@ impl Default for TensorScatter {
 
 impl OpDef for TensorScatter {
     const OPERANDS: &'static [&'static str] = &["cache", "update", "pos?"];
+    const GRAD: Grad<Self> = Grad::No("it writes rows of a cache");
     const STEERS: &'static [&'static str] = &["pos"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {

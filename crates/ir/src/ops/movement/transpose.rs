@@ -5,7 +5,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::OpDef;
-use crate::ops::{NodeCx, Simpler};
+use crate::ops::{Grad, GradCx, Grads, NoGrad, NodeCx, Simpler};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::DType;
@@ -42,6 +42,7 @@ impl Transpose {
 
 impl OpDef for Transpose {
     const OPERANDS: &'static [&'static str] = &["x"];
+    const GRAD: Grad<Self> = Grad::Rule(rule);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let x = cx.ty(0)?;
@@ -140,6 +141,15 @@ fn part_of_a_value() -> Sample {
         let upwards = g.slice(x, &[-2], &[i64::MIN], &[1], &[-1]);
         g.output("rows upwards", g.transpose(upwards, &[0, 2, 1]));
     })
+}
+
+/// dy with its axes put back.
+fn rule(op: &Transpose, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    let rank = cx.shape(cx.x(0)).len();
+    let perm = op.permutation(rank).map_err(|_| NoGrad::Composed)?;
+    let mut back = vec![0i64; rank];
+    perm.iter().enumerate().for_each(|(i, &from)| back[from] = i as i64);
+    Ok(vec![Some(cx.g.transpose(cx.dy(), &back))])
 }
 
 impl GraphBuilder {

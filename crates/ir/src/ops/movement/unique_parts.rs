@@ -4,7 +4,7 @@ use super::unique::Unique;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, normalize_axis};
-use crate::ops::OpDef;
+use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{ValueType, product, sym, tensor};
 use pumice_types::{DType, DimExpr};
@@ -37,6 +37,7 @@ pub(super) fn slices(x: &ValueType, axis: Option<i64>) -> Result<(DimExpr, Vec<D
 
 impl OpDef for UniqueParts {
     const OPERANDS: &'static [&'static str] = &["x"];
+    const GRAD: Grad<Self> = Grad::No("which values are alike is no smooth question");
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let (extent, mut shape, at) = slices(cx.ty(0)?, self.axis)?;

@@ -3,7 +3,7 @@
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
+use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use crate::{Graph, NodeId, Patch};
@@ -19,6 +19,7 @@ crate::op! {
 
 impl OpDef for Unsqueeze {
     const OPERANDS: &'static [&'static str] = &["x"];
+    const GRAD: Grad<Self> = Grad::Expansion;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let x = cx.ty(0)?;

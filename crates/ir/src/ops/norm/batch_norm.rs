@@ -5,7 +5,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::elementwise::FLOATS;
-use crate::ops::{Affine, Mul, OpDef, Rsqrt, Sub};
+use crate::ops::{Affine, Grad, Mul, OpDef, Rsqrt, Sub};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use crate::{Graph, NodeId, Patch};
@@ -23,6 +23,7 @@ crate::op! {
 
 impl OpDef for BatchNorm {
     const OPERANDS: &'static [&'static str] = &["x", "gamma", "beta", "mean", "variance"];
+    const GRAD: Grad<Self> = Grad::Expansion;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let x = expect_channels(cx, 1..5)?;

@@ -6,7 +6,9 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
 use crate::ops::elementwise::FLOATS;
-use crate::ops::{Add, Affine, Cast, Div, Extent, Mul, OpDef, ReduceMean, Relu, Reshape, Rsqrt, Square, Sub};
+use crate::ops::{
+    Add, Affine, Cast, Div, Extent, Grad, Mul, OpDef, ReduceMean, Relu, Reshape, Rsqrt, Square, Sub,
+};
 use crate::sample::{Fill, Sample};
 use crate::shape::{ValueType, sym, tensor};
 use crate::{Graph, NodeId, Patch, PatchRef, ValueId};
@@ -36,6 +38,7 @@ impl Default for BatchNormTraining {
 
 impl OpDef for BatchNormTraining {
     const OPERANDS: &'static [&'static str] = &["x", "gamma", "beta", "running_mean", "running_variance"];
+    const GRAD: Grad<Self> = Grad::Expansion;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let x = expect_channels(cx, 1..3)?;

@@ -4,9 +4,9 @@ use super::channels::{expect_channels, of_groups};
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
 use crate::ops::convolution::windows::of_group;
 use crate::ops::elementwise::FLOATS;
+use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use crate::{Graph, NodeId, Patch};
@@ -33,6 +33,7 @@ impl Default for GroupNorm {
 
 impl OpDef for GroupNorm {
     const OPERANDS: &'static [&'static str] = &["x", "gamma", "beta"];
+    const GRAD: Grad<Self> = Grad::Expansion;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let x = expect_channels(cx, 1..3)?;

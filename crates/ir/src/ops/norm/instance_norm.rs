@@ -5,7 +5,7 @@ use super::group_norm::{case, channel_samples};
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
+use crate::ops::{Grad, OpDef};
 use crate::sample::Sample;
 use crate::{Graph, NodeId, Patch};
 use pumice_types::{DType, DimExpr};
@@ -28,6 +28,7 @@ impl Default for InstanceNorm {
 
 impl OpDef for InstanceNorm {
     const OPERANDS: &'static [&'static str] = &["x", "gamma", "beta"];
+    const GRAD: Grad<Self> = Grad::Expansion;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let x = expect_channels(cx, 1..3)?;

@@ -4,9 +4,10 @@ use crate::builder::all_or_mistake;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
 use crate::ops::elementwise::FLOATS;
+use crate::ops::norm::norm_grad::Rows;
 use crate::ops::norm::statistics::{statistics_samples, with_statistics};
+use crate::ops::{Grad, GradCx, Grads, NoGrad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use crate::{Graph, NodeId, Patch};
@@ -51,6 +52,7 @@ pub(crate) fn infer_norm(cx: &Infer<'_>, axis: i64) -> Result<Types, OpError> {
 
 impl OpDef for LayerNorm {
     const OPERANDS: &'static [&'static str] = &["x", "gamma?", "beta?"];
+    const GRAD: Grad<Self> = Grad::Rule(rule);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         if cx.opt(2).is_some() {
@@ -168,6 +170,13 @@ pub(crate) fn norm_samples(
         .bind("n", n)
     }));
     samples
+}
+
+/// With r the inverse deviation, x̂ = (x − μ)·r and u = dy·γ: dx = r·(u − mean u − x̂·(Σ u·x̂ + dr·r)/n) + dμ/n,
+/// dγ = Σ dy·x̂, dβ = Σ dy.
+fn rule(op: &LayerNorm, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    let &LayerNorm { axis, epsilon, statistics } = op;
+    Ok(Rows { axis, epsilon, offset: 0.0, centred: true, statistics }.gradients(cx))
 }
 
 impl GraphBuilder {

@@ -5,7 +5,10 @@ use crate::builder::{GraphBuilder, Value, scalar_tensor};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, normalize_axis};
 use crate::ops::elementwise::FLOATS;
-use crate::ops::{Abs, Clip, Constant, Div, OpDef, ReduceMax, ReduceSum, Sqrt, Square};
+use crate::ops::norm::norm_grad::{narrowed, wide};
+use crate::ops::{
+    Abs, Clip, Constant, Div, Grad, GradCx, Grads, NoGrad, OpDef, ReduceMax, ReduceSum, Sqrt, Square,
+};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use crate::{Graph, NodeId, Patch, PatchRef};
@@ -42,6 +45,7 @@ impl Default for LpNormalization {
 
 impl OpDef for LpNormalization {
     const OPERANDS: &'static [&'static str] = &["x"];
+    const GRAD: Grad<Self> = Grad::Rule(rule);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         cx.expect_dtype(0, FLOATS)?;
@@ -130,6 +134,46 @@ fn case(d: DType, shape: &[u64], op: LpNormalization) -> Sample {
         let x = g.input("x", tensor(d, shape.iter().copied()));
         g.output("y", g.lp_normalization(x, op));
     })
+}
+
+fn rule(op: &LpNormalization, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    Ok(vec![cx.wanted(0, || of_x(op, cx))])
+}
+
+/// With ‖x‖ = m·l, m the row's largest |x| and l ≥ 1: dx = (dy − d·Σ dy·y)/l/m, d = y, or sign(x) of L1; 0 where the
+/// whole row is 0. That |x| below 2⁻¹²⁶ are not brought to length 1 is left out.
+fn of_x(op: &LpNormalization, cx: &GradCx<'_>) -> Value {
+    let g = cx.g;
+    let [x, dy] = [cx.x(0), cx.dy()].map(|v| wide(g, v));
+    let [most, unit] = largest(op, g, x);
+    let scaled = g.div(x, unit);
+    let length = scaled_length(op, g, scaled);
+    let across = across(op, g, [x, dy], g.div(scaled, length));
+    let zero = g.constant_scalar(DType::F32, 0.0);
+    let whole = g.select(g.equal(most, zero), zero, g.div(g.div(across, length), unit));
+    narrowed(cx, whole, cx.x(0))
+}
+
+/// The largest |x| of rows, and the numbers m that rows are divided by: it, held to normal numbers.
+fn largest(op: &LpNormalization, g: &GraphBuilder, x: Value) -> [Value; 2] {
+    let most = g.reduce_max(g.abs(x), &[op.axis], true);
+    [most, g.clip(most, Some(f64::from(f32::MIN_POSITIVE)), Some(f64::from(f32::MAX)))]
+}
+
+/// l of rows that were divided by m.
+fn scaled_length(op: &LpNormalization, g: &GraphBuilder, scaled: Value) -> Value {
+    let sum = |terms| g.clip(g.reduce_sum(terms, &[op.axis], true), Some(1.0), None);
+    match op.p {
+        LengthNorm::L1 => sum(g.abs(scaled)),
+        LengthNorm::L2 => g.sqrt(sum(g.square(scaled))),
+    }
+}
+
+/// dy − d·Σ dy·y.
+fn across(op: &LpNormalization, g: &GraphBuilder, [x, dy]: [Value; 2], y: Value) -> Value {
+    let along = g.reduce_sum(g.mul(dy, y), &[op.axis], true);
+    let direction = if op.p == LengthNorm::L1 { g.sign(x) } else { y };
+    g.sub(dy, g.mul(direction, along))
 }
 
 impl GraphBuilder {

@@ -6,8 +6,10 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
 use crate::ops::elementwise::FLOATS;
+use crate::ops::norm::norm_grad::{narrowed, wide};
 use crate::ops::reduce::reduced_axes;
-use crate::ops::{Affine, Div, Max, Min, OpDef, ReduceMax, ReduceMean, ReduceMin, Sqrt, Square, Sub};
+use crate::ops::{Affine, Div, Grad, GradCx, Grads, Max, Min, NoGrad, OpDef};
+use crate::ops::{ReduceMax, ReduceMean, ReduceMin, Sqrt, Square, Sub};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use crate::{Graph, NodeId, Patch};
@@ -35,6 +37,7 @@ impl Default for MeanVarianceNormalization {
 
 impl OpDef for MeanVarianceNormalization {
     const OPERANDS: &'static [&'static str] = &["x"];
+    const GRAD: Grad<Self> = Grad::Rule(rule);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         cx.expect_dtype(0, FLOATS)?;
@@ -124,6 +127,39 @@ fn case(d: DType, shape: &[u64], axes: &[i64]) -> Sample {
         let x = g.input("x", tensor(d, shape.iter().copied()));
         g.output("y", g.mean_variance_normalization(x, MeanVarianceNormalization { axes: axes.to_vec() }));
     })
+}
+
+fn rule(op: &MeanVarianceNormalization, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    Ok(vec![cx.wanted(0, || of_x(op, cx))])
+}
+
+/// With d = x − μ and N = σ + 10⁻⁹: dx = (dy − mean dy − d/σ·mean(dy·d)/N)/N, where d/σ is 0 of equal values, whose
+/// expansion would make the root's infinite slope of it.
+fn of_x(op: &MeanVarianceNormalization, cx: &GradCx<'_>) -> Value {
+    let g = cx.g;
+    let mean = |v| g.reduce_mean(v, &op.axes, true);
+    let [x, dy] = [cx.x(0), cx.dy()].map(|v| wide(g, v));
+    let apart = about_mean(op, g, x);
+    let [positive, divisor] = deviations(op, g, apart);
+    let unit = g.div(apart, positive);
+    let along = g.div(mean(g.mul(dy, apart)), divisor);
+    let across = g.sub(g.sub(dy, mean(dy)), g.mul(unit, along));
+    narrowed(cx, g.div(across, divisor), cx.x(0))
+}
+
+/// x − μ, where μ is none but among the values.
+fn about_mean(op: &MeanVarianceNormalization, g: &GraphBuilder, x: Value) -> Value {
+    let at_least = g.max(&[g.reduce_mean(x, &op.axes, true), g.reduce_min(x, &op.axes, true)]);
+    g.sub(x, g.min(&[at_least, g.reduce_max(x, &op.axes, true)]))
+}
+
+/// By x − μ: σ, or 1 where it is 0, and σ + 10⁻⁹.
+fn deviations(op: &MeanVarianceNormalization, g: &GraphBuilder, apart: Value) -> [Value; 2] {
+    let [zero, one] = [0.0, 1.0].map(|v| g.constant_scalar(DType::F32, v));
+    let variance = g.reduce_mean(g.square(apart), &op.axes, true);
+    let is_zero = g.equal(variance, zero);
+    let positive = g.sqrt(g.select(is_zero, one, variance));
+    [positive, g.affine(g.select(is_zero, zero, positive), 1.0, RAISED)]
 }
 
 impl GraphBuilder {

@@ -9,6 +9,7 @@ pub mod layer_norm;
 mod layer_norm_2d;
 pub mod lp_normalization;
 pub mod mean_variance_normalization;
+pub(crate) mod norm_grad;
 pub mod rms_norm;
 pub(crate) mod scales;
 mod statistics;

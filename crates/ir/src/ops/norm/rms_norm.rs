@@ -4,9 +4,10 @@ use crate::builder::all_or_mistake;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
-use crate::ops::OpDef;
 use crate::ops::layer_norm::{infer_norm, norm_samples};
+use crate::ops::norm::norm_grad::Rows;
 use crate::ops::norm::statistics::{statistics_samples, with_statistics};
+use crate::ops::{Grad, GradCx, Grads, NoGrad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::tensor;
 use crate::{Graph, NodeId, Patch};
@@ -36,6 +37,7 @@ impl Default for RmsNorm {
 
 impl OpDef for RmsNorm {
     const OPERANDS: &'static [&'static str] = &["x", "gamma", "beta?"];
+    const GRAD: Grad<Self> = Grad::Rule(rule);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let types = infer_norm(cx, self.axis)?;
@@ -76,6 +78,13 @@ impl OpDef for RmsNorm {
         let plain = RmsNorm { weight_offset: 0.0, ..self.clone() };
         super::scales::legalize(graph, id, self.axis, self.weight_offset, plain.into())
     }
+}
+
+/// With r the inverse deviation, x̂ = x·r and u = dy·(o + γ): dx = r·(u − x̂·(Σ u·x̂ + dr·r)/n), dγ = Σ dy·x̂,
+/// dβ = Σ dy.
+fn rule(op: &RmsNorm, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    let &RmsNorm { axis, epsilon, weight_offset: offset, statistics } = op;
+    Ok(Rows { axis, epsilon, offset, centred: false, statistics }.gradients(cx))
 }
 
 impl GraphBuilder {

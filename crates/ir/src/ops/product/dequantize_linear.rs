@@ -4,8 +4,8 @@ use super::dequantize_linear_samples;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
 use crate::ops::elementwise::FLOATS;
+use crate::ops::{Grad, OpDef};
 use crate::sample::Sample;
 use crate::shape::{ValueType, product};
 use pumice_types::{Code, DType, DimExpr, Encoding};
@@ -136,6 +136,7 @@ fn unlike(cx: &Infer<'_>, operand: usize, ty: &ValueType, expected: &str) -> OpE
 
 impl OpDef for DequantizeLinear {
     const OPERANDS: &'static [&'static str] = &["q", "scale", "zero_point?"];
+    const GRAD: Grad<Self> = Grad::No("its operand is codes");
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let (q, scale) = (cx.ty(0)?, cx.ty(1)?);

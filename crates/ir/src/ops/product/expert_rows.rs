@@ -3,7 +3,7 @@
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
+use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{i32, product, sym, tensor};
 use pumice_types::{DType, DimExpr};
@@ -20,6 +20,7 @@ crate::op! {
 
 impl OpDef for ExpertRows {
     const OPERANDS: &'static [&'static str] = &["id"];
+    const GRAD: Grad<Self> = Grad::No("rows are of the expert that each chose");
     const STEERS: &'static [&'static str] = &["id"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {

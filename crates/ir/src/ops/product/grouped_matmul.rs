@@ -6,7 +6,7 @@ use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::def::expansion;
 use crate::ops::elementwise::FLOATS;
-use crate::ops::{NodeCx, Op, OpDef, Rounding, Untransposed};
+use crate::ops::{Grad, NodeCx, Op, OpDef, Rounding, Untransposed};
 use crate::sample::Sample;
 use crate::shape::product;
 use crate::{Graph, NodeId, Patch, PatchRef, ValueId};
@@ -40,6 +40,7 @@ impl Default for GroupedMatMul {
 
 impl OpDef for GroupedMatMul {
     const OPERANDS: &'static [&'static str] = &["x", "w", "id", "rows?"];
+    const GRAD: Grad<Self> = Grad::No("rows are of the expert that each chose");
     const STEERS: &'static [&'static str] = &["id", "rows"];
     crate::rounds_factors!(2);
 

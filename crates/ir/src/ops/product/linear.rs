@@ -6,7 +6,7 @@ use crate::infer::{Infer, Types, one};
 use crate::ops::OpDef;
 use crate::ops::def::expansion;
 use crate::ops::elementwise::FLOATS;
-use crate::ops::{Add, MatMul, Rounding};
+use crate::ops::{Add, Grad, MatMul, Rounding};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use crate::{Graph, NodeId, Patch, PatchRef};
@@ -22,6 +22,7 @@ crate::op! {
 
 impl OpDef for Linear {
     const OPERANDS: &'static [&'static str] = &["x", "w", "b?"];
+    const GRAD: Grad<Self> = Grad::Expansion;
     crate::rounds_factors!(2);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {

@@ -6,7 +6,7 @@ use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::OpDef;
 use crate::ops::elementwise::FLOATS;
-use crate::ops::{NodeCx, Rounding, Untransposed};
+use crate::ops::{Grad, GradCx, Grads, NoGrad, NodeCx, Rounding, Untransposed};
 use crate::sample::{Fill, LONG_AXIS, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::{DType, DimExpr};
@@ -32,6 +32,7 @@ impl Default for MatMul {
 
 impl OpDef for MatMul {
     const OPERANDS: &'static [&'static str] = &["a", "b"];
+    const GRAD: Grad<Self> = Grad::Rule(rule);
     crate::rounds_factors!(2);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
@@ -289,6 +290,43 @@ fn matrix_extents(shape: &[DimExpr], k_last: bool) -> Option<MatrixExtents<'_>> 
             Some(MatrixExtents { batch, free: Some(free), k })
         }
     }
+}
+
+/// dA = dY·Bᵀ and dB = Aᵀ·dY, summed over batches that were stretched; factors rounded as the product's were.
+fn rule(op: &MatMul, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    let g = cx.g;
+    let factors = [(0, op.trans_a), (1, op.trans_b)];
+    let [(a, trans_a), (b, trans_b)] = factors.map(|(i, trans)| as_matrix(cx, i, trans));
+    let dy = as_matrices(cx);
+    let product =
+        |x, y, trans_a, trans_b| g.apply(MatMul { trans_a, trans_b, rounding: op.rounding }, &[x, y]);
+    let back = |whole, matrix, to| g.reshape_to(cx.unstretched(whole, matrix), cx.shape(to));
+    let by_a = || {
+        let whole = if trans_a { product(b, dy, trans_b, true) } else { product(dy, b, false, !trans_b) };
+        back(whole, a, cx.x(0))
+    };
+    let by_b = || {
+        let whole = if trans_b { product(dy, a, true, trans_a) } else { product(a, dy, !trans_a, false) };
+        back(whole, b, cx.x(1))
+    };
+    Ok(vec![cx.wanted(0, by_a), cx.wanted(1, by_b)])
+}
+
+/// A factor as a matrix, and whether its axes are swapped: a vector is a row on the left and a column on the right.
+fn as_matrix(cx: &GradCx<'_>, i: usize, trans: bool) -> (Value, bool) {
+    let x = cx.x(i);
+    if cx.shape(x).len() == 1 { (cx.g.unsqueeze(x, &[i as i64]), false) } else { (x, trans) }
+}
+
+/// dy with the axes that the product of a vector loses.
+fn as_matrices(cx: &GradCx<'_>) -> Value {
+    let mut dy = cx.dy();
+    for (i, axis) in [(1, -1), (0, -2)] {
+        if cx.shape(cx.x(i)).len() == 1 {
+            dy = cx.g.unsqueeze(dy, &[axis]);
+        }
+    }
+    dy
 }
 
 impl GraphBuilder {

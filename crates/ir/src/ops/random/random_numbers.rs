@@ -3,7 +3,7 @@
 use super::source::{RandomSource, expect_source};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::{Op, OpDef};
+use crate::ops::{Grad, Op, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::{DType, DimExpr};
@@ -38,6 +38,7 @@ crate::op! {
 
 impl OpDef for RandomNumbers {
     const OPERANDS: &'static [&'static str] = &["seed_low", "seed_high", "step"];
+    const GRAD: Grad<Self> = Grad::Zero;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         expect_source(cx, 0, &self.shape)?;

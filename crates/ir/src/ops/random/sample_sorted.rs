@@ -3,9 +3,9 @@
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
-use crate::ops::OpDef;
 use crate::ops::cum_sum::CumSum;
 use crate::ops::steering_samples::steering_samples;
+use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{ValueType, bool_, f32, i32, sym};
 use pumice_types::{DType, DimExpr};
@@ -30,6 +30,7 @@ crate::op! {
 impl OpDef for SampleSorted {
     const OPERANDS: &'static [&'static str] =
         &["weights", "sums", "ids", "invalid", "u", "temperature?", "top_k?", "top_p?", "min_p?"];
+    const GRAD: Grad<Self> = Grad::Zero;
     const STEERS: &'static [&'static str] = &["top_k"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {

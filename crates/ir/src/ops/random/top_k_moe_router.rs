@@ -4,8 +4,8 @@ use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
-use crate::ops::OpDef;
 use crate::ops::elementwise::FLOATS;
+use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{ValueType, f32, sym};
 use pumice_types::DType;
@@ -87,6 +87,7 @@ impl TopKMoeRouter {
 
 impl OpDef for TopKMoeRouter {
     const OPERANDS: &'static [&'static str] = &["logits", "bias?"];
+    const GRAD: Grad<Self> = Grad::No("rows are of the experts that each chose");
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         cx.expect_dtype(0, &[DType::F32])?;

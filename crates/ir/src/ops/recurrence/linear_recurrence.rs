@@ -6,8 +6,8 @@ use super::sequence::{expect_optional, expect_shape};
 use crate::builder::{GraphBuilder, Value, all_or_mistake};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
-use crate::ops::OpDef;
 use crate::ops::def::expansion;
+use crate::ops::{Grad, OpDef};
 use crate::sample::Sample;
 use crate::shape::ValueType;
 use crate::{Graph, NodeId, Patch, PatchRef};
@@ -45,6 +45,7 @@ impl Default for LinearRecurrence {
 
 impl OpDef for LinearRecurrence {
     const OPERANDS: &'static [&'static str] = &["q", "k", "v", "decay?", "rates?", "beta?", "state?"];
+    const GRAD: Grad<Self> = Grad::No("scans have none yet");
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         expect_sequences(cx)?;

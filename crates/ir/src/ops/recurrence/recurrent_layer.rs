@@ -6,8 +6,8 @@ use super::sequence::expect_optional;
 use crate::builder::{GraphBuilder, Value, all_or_mistake};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
-use crate::ops::OpDef;
 use crate::ops::def::expansion;
+use crate::ops::{Grad, OpDef};
 use crate::sample::Sample;
 use crate::shape::ValueType;
 use crate::{Graph, NodeId, Patch, PatchRef};
@@ -141,6 +141,7 @@ impl Default for RecurrentLayer {
 
 impl OpDef for RecurrentLayer {
     const OPERANDS: &'static [&'static str] = &["xw", "r", "rb?", "p?", "lens?", "h0?", "c0?"];
+    const GRAD: Grad<Self> = Grad::No("recurrent networks have none yet");
     const STEERS: &'static [&'static str] = &["lens"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {

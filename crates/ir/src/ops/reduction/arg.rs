@@ -128,6 +128,7 @@ macro_rules! arg_extremum {
 
         impl $crate::ops::OpDef for $Name {
             const OPERANDS: &'static [&'static str] = &["x"];
+            const GRAD: $crate::ops::Grad<Self> = $crate::ops::Grad::Zero;
             fn infer(&self, cx: &$crate::infer::Infer<'_>) -> Result<$crate::infer::Types, $crate::error::OpError> {
                 super::arg::infer_arg(cx, self.axis, self.keepdims, self.index_dtype)
             }

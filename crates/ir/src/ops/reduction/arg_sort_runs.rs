@@ -5,9 +5,9 @@ use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
 use crate::ops::elementwise::NUMERIC;
 use crate::ops::steering_samples::{steering_list, steering_samples};
+use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::{DType, DimExpr, Tensor};
@@ -48,6 +48,7 @@ crate::op! {
 
 impl OpDef for ArgSortRuns {
     const OPERANDS: &'static [&'static str] = &["x", "order?"];
+    const GRAD: Grad<Self> = Grad::Zero;
     const STEERS: &'static [&'static str] = &["order"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {

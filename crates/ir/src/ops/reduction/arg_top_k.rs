@@ -5,9 +5,9 @@ use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, normalize_axis, one};
-use crate::ops::OpDef;
 use crate::ops::def::expansion;
 use crate::ops::elementwise::NUMERIC;
+use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use crate::{Graph, NodeId, Patch, PatchRef};
@@ -46,6 +46,7 @@ pub(super) fn expect_index_dtype(dtype: DType) -> Result<(), OpError> {
 
 impl OpDef for ArgTopK {
     const OPERANDS: &'static [&'static str] = &["x"];
+    const GRAD: Grad<Self> = Grad::Zero;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         cx.expect_dtype(0, NUMERIC)?;

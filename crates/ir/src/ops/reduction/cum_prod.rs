@@ -4,7 +4,7 @@ use super::cumulative::{Cumulation, cumulative_samples, infer_cumulative};
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
-use crate::ops::OpDef;
+use crate::ops::{Grad, OpDef};
 use crate::sample::Sample;
 use crate::{Graph, NodeId, Patch};
 
@@ -30,6 +30,7 @@ impl Default for CumProd {
 
 impl OpDef for CumProd {
     const OPERANDS: &'static [&'static str] = &["x"];
+    const GRAD: Grad<Self> = Grad::No("products of all values before have no rule yet");
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         infer_cumulative(cx, self.axis)

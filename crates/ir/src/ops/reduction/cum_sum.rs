@@ -4,7 +4,7 @@ use super::cumulative::{Cumulation, cumulative_samples, infer_cumulative};
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
-use crate::ops::OpDef;
+use crate::ops::{Grad, GradCx, Grads, NoGrad, OpDef};
 use crate::sample::Sample;
 use crate::{Graph, NodeId, Patch};
 
@@ -31,6 +31,7 @@ impl Default for CumSum {
 
 impl OpDef for CumSum {
     const OPERANDS: &'static [&'static str] = &["x"];
+    const GRAD: Grad<Self> = Grad::Rule(rule);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         infer_cumulative(cx, self.axis)
@@ -44,6 +45,12 @@ impl OpDef for CumSum {
         let &CumSum { axis, exclusive, reverse } = self;
         Cumulation { axis, product: false, exclusive, reverse }.expand(graph, id)
     }
+}
+
+/// dx = the cumulative sum of dy from the other end, with the same `exclusive`.
+fn rule(op: &CumSum, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    let back = CumSum { reverse: !op.reverse, ..op.clone() };
+    Ok(vec![cx.wanted(0, || cx.g.cum_sum(cx.dy(), back))])
 }
 
 impl GraphBuilder {

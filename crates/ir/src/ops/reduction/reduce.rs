@@ -7,6 +7,7 @@ use crate::Op;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, normalize_axis, one};
+use crate::ops::{GradCx, Grads, NoGrad};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::{DType, DimExpr};
@@ -171,6 +172,31 @@ fn special_rows(f: DType, apply: Apply<'_>) -> Vec<Sample> {
     each.collect()
 }
 
+/// A gradient of a reduction's result for every element that it was made of.
+pub(crate) fn spread(cx: &GradCx<'_>, dy: Value, op: &dyn Reduction) -> Result<Value, NoGrad> {
+    let shape = cx.shape(cx.x(0));
+    let mut kept = shape.clone();
+    for axis in op.axes(shape.len()).map_err(|_| NoGrad::Composed)? {
+        kept[axis] = DimExpr::constant(1);
+    }
+    Ok(cx.g.expand_to(cx.g.reshape_to(dy, kept), shape))
+}
+
+/// dy/k for each of the k elements that are the result.
+pub(crate) fn of_extremes(cx: &GradCx<'_>, op: &dyn Reduction) -> Result<Grads, NoGrad> {
+    let (g, x) = (cx.g, cx.x(0));
+    let dtype = cx.ty(x).dtype();
+    let axes: Vec<i64> =
+        op.axes(cx.shape(x).len()).map_err(|_| NoGrad::Composed)?.iter().map(|&a| a as i64).collect();
+    let chosen = g.equal(x, spread(cx, cx.y(0), op)?);
+    if axes.is_empty() {
+        return Ok(vec![Some(cx.dy())]);
+    }
+    let count = g.reduce_sum(g.cast(chosen, DType::F32), &axes, true);
+    let share = g.div(spread(cx, cx.dy(), op)?, g.cast(count, dtype));
+    Ok(vec![Some(g.select(chosen, share, g.constant_scalar(dtype, 0.0)))])
+}
+
 /// Declares a reduction with its builder method. Its samples take one fill, or one for floats and one for integers with
 /// further samples.
 macro_rules! reduction {
@@ -196,6 +222,7 @@ macro_rules! reduction {
 
         impl $crate::ops::OpDef for $Name {
             const OPERANDS: &'static [&'static str] = &["x"];
+            const GRAD: $crate::ops::Grad<Self> = $crate::ops::Grad::Rule(rule);
             fn infer(&self, cx: &$crate::infer::Infer<'_>) -> Result<$crate::infer::Types, $crate::error::OpError> {
                 $crate::ops::reduce::infer_reduction(cx, $dtypes, &self.axes, self.noop_with_empty_axes, self.keepdims)
             }

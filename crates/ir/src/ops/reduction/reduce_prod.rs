@@ -1,10 +1,16 @@
 //! `ReduceProd`: the product over axes.
 
+use crate::builder::Value;
+use crate::ops::CumProd;
 use crate::ops::elementwise::NUMERIC;
 use crate::ops::elementwise::samples::unary_case;
+use crate::ops::reduce::Reduction;
 use crate::ops::reduce::reduction;
+use crate::ops::{GradCx, Grads, NoGrad};
 use crate::sample::{Fill, Sample, random};
+use crate::shape::product;
 use pumice_types::DType;
+use pumice_types::DimExpr;
 
 reduction! {
     /// Πx over axes (ONNX ReduceProd); 1 over an empty set.
@@ -43,4 +49,29 @@ fn beyond_the_range() -> Vec<Sample> {
         )
     };
     rows.into_iter().map(row).collect()
+}
+
+/// dy times the product of all others, made of the products before and after each element: no division, so that
+/// zeros are right.
+fn rule(op: &ReduceProd, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    let (g, x) = (cx.g, cx.x(0));
+    let rank = cx.shape(x).len();
+    let axes = op.axes(rank).map_err(|_| NoGrad::Composed)?;
+    // The reduced axes behind the others.
+    let kept = (0..rank).filter(|axis| !axes.contains(axis));
+    let perm: Vec<i64> = kept.chain(axes.iter().copied()).map(|axis| axis as i64).collect();
+    let mut back = vec![0i64; rank];
+    perm.iter().enumerate().for_each(|(i, &from)| back[from as usize] = i as i64);
+    let others = product_of_others(cx, g.transpose(x, &perm), axes.len());
+    Ok(vec![Some(g.mul(super::reduce::spread(cx, cx.dy(), op)?, g.transpose(others, &back)))])
+}
+
+/// For each element the product of all others over the last axes.
+fn product_of_others(cx: &GradCx<'_>, x: Value, axes: usize) -> Value {
+    let (g, shape) = (cx.g, cx.shape(x));
+    let (kept, reduced) = shape.split_at(shape.len() - axes);
+    let flat: Vec<DimExpr> = kept.iter().cloned().chain([product(reduced)]).collect();
+    let rows = g.reshape_to(x, flat);
+    let beside = |reverse| g.cum_prod(rows, CumProd { axis: -1, exclusive: true, reverse });
+    g.reshape_to(g.mul(beside(false), beside(true)), shape)
 }

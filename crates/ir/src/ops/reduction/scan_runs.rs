@@ -4,7 +4,7 @@ use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, normalize_axis, one};
-use crate::ops::OpDef;
+use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::{DType, DimExpr};
@@ -36,6 +36,7 @@ crate::op! {
 
 impl OpDef for ScanRuns {
     const OPERANDS: &'static [&'static str] = &["x", "before?"];
+    const GRAD: Grad<Self> = Grad::No("it is made by passes, after gradients are taken");
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let dtype = cx.expect_dtype(0, DTYPES)?;

@@ -4,8 +4,8 @@ use super::arg_top_k::expect_index_dtype;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
 use crate::ops::elementwise::NUMERIC;
+use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{DimSpec, sym, tensor};
 use pumice_types::DType;
@@ -34,6 +34,7 @@ impl Default for SearchSorted {
 
 impl OpDef for SearchSorted {
     const OPERANDS: &'static [&'static str] = &["sorted", "values"];
+    const GRAD: Grad<Self> = Grad::Zero;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         cx.expect_dtype(0, NUMERIC)?;

@@ -4,7 +4,7 @@ use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
+use crate::ops::{Grad, OpDef};
 use crate::sample::Sample;
 use pumice_types::{DType, DimExpr};
 
@@ -29,6 +29,7 @@ crate::op! {
 
 impl OpDef for FftChirp {
     const OPERANDS: &'static [&'static str] = &[];
+    const GRAD: Grad<Self> = Grad::Zero;
 
     fn infer(&self, _: &Infer<'_>) -> Result<Types, OpError> {
         let wrong = |name, reason: &str| Err(AttrError::Value { name, reason: reason.into() }.into());

@@ -4,7 +4,7 @@ use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
+use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::{DType, DimExpr};
@@ -143,6 +143,7 @@ impl FftPass {
 
 impl OpDef for FftPass {
     const OPERANDS: &'static [&'static str] = &["x", "by?"];
+    const GRAD: Grad<Self> = Grad::No("it is made by passes, after gradients are taken");
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let dtype = cx.expect_dtype(0, &[DType::F32])?;

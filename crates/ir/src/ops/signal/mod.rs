@@ -2,6 +2,7 @@
 
 pub mod fft;
 pub mod fft_chirp;
+mod fft_grad;
 mod fft_parts;
 pub mod fft_pass;
 mod folded;

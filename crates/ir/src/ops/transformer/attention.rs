@@ -6,7 +6,7 @@ use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::def::expansion;
 use crate::ops::elementwise::FLOATS;
-use crate::ops::{NodeCx, OpDef, Rounding, Transpose, Untransposed};
+use crate::ops::{Grad, NodeCx, OpDef, Rounding, Transpose, Untransposed};
 use crate::sample::Sample;
 use crate::shape::ValueType;
 use crate::{Graph, NodeId, Patch, PatchRef, ValueId};
@@ -97,6 +97,7 @@ impl Default for Attention {
 impl OpDef for Attention {
     const OPERANDS: &'static [&'static str] =
         &["q", "k", "v", "mask?", "kv_len?", "offset?", "sinks?", "alibi?"];
+    const GRAD: Grad<Self> = Grad::Rule(super::attention_grad::rule);
     crate::rounds_factors!(3);
     const STEERS: &'static [&'static str] = &["kv_len", "offset"];
 
@@ -193,7 +194,7 @@ impl Attention {
 }
 
 /// Operands by their numbers.
-const LENGTH: usize = 4;
+pub const LENGTH: usize = 4;
 /// The first queries' places.
 pub const OFFSET: usize = 5;
 /// One more score a head.

@@ -3,10 +3,10 @@
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::OpDef;
 use crate::ops::attention::AttentionLayout;
 use crate::ops::attention_parts::BESIDE;
 use crate::ops::elementwise::FLOATS;
+use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{ValueType, f32, sym, tensor};
 use pumice_types::{DType, DimExpr};
@@ -32,6 +32,7 @@ impl Default for AttentionMerge {
 
 impl OpDef for AttentionMerge {
     const OPERANDS: &'static [&'static str] = &["x", "sinks?"];
+    const GRAD: Grad<Self> = Grad::No("it is made by passes, after gradients are taken");
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         cx.expect_dtype(0, &[DType::F32])?;

@@ -4,7 +4,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::attention::{Attention, AttentionLayout};
-use crate::ops::{OpDef, Rounding};
+use crate::ops::{Grad, OpDef, Rounding};
 use crate::sample::Sample;
 use pumice_types::{DType, DimExpr};
 
@@ -56,6 +56,7 @@ impl AttentionParts {
 
 impl OpDef for AttentionParts {
     const OPERANDS: &'static [&'static str] = &["q", "k", "v", "mask?", "kv_len?"];
+    const GRAD: Grad<Self> = Grad::No("it is made by passes, after gradients are taken");
     crate::rounds_factors!(3);
     const STEERS: &'static [&'static str] = &["kv_len"];
 

@@ -2,12 +2,15 @@
 
 pub mod attention;
 mod attention_extended_samples;
+mod attention_grad;
 pub mod attention_merge;
 pub mod attention_operands;
 pub mod attention_parts;
 pub(crate) mod attention_samples;
+mod attention_scores;
 pub mod log_softmax;
 pub mod rotary;
+mod rotary_grad;
 pub(crate) mod rotary_samples;
 pub mod rotary_scaling;
 mod rotary_scaling_samples;

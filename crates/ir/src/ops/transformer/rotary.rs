@@ -7,7 +7,7 @@ use crate::infer::{Infer, Types};
 use crate::ops::OpDef;
 use crate::ops::attention::AttentionLayout;
 use crate::ops::elementwise::FLOATS;
-use crate::ops::{NodeCx, Transpose, Untransposed};
+use crate::ops::{Grad, NodeCx, Transpose, Untransposed};
 use crate::sample::Sample;
 use crate::shape::ValueType;
 use pumice_types::{DType, DimExpr};
@@ -114,6 +114,7 @@ fn check_factors(cx: &Infer<'_>, half: u64) -> Result<(), OpError> {
 
 impl OpDef for Rotary {
     const OPERANDS: &'static [&'static str] = &["x", "pos?", "cos?", "sin?", "freq_factors?"];
+    const GRAD: Grad<Self> = Grad::Rule(super::rotary_grad::rule);
     const STEERS: &'static [&'static str] = &["pos"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {

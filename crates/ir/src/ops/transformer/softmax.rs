@@ -3,9 +3,10 @@
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
-use crate::ops::OpDef;
 use crate::ops::elementwise::samples::E0_SIZES;
 use crate::ops::elementwise::{FLOATS, infer_unary};
+use crate::ops::norm::norm_grad::{narrowed, wide};
+use crate::ops::{Grad, GradCx, Grads, NoGrad, OpDef};
 use crate::sample::{Fill, LONG_AXIS, Sample};
 use crate::shape::{sym, tensor};
 use pumice_types::DType;
@@ -20,6 +21,7 @@ crate::op! {
 
 impl OpDef for Softmax {
     const OPERANDS: &'static [&'static str] = &["x"];
+    const GRAD: Grad<Self> = Grad::Rule(rule);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         cx.axis(self.axis, cx.ty(0)?.rank())?;
@@ -98,6 +100,17 @@ pub(crate) fn row_samples(apply: impl Fn(&GraphBuilder, Value, i64) -> Value) ->
         .bind("n", n)
     }));
     samples
+}
+
+/// dx = y·(dy − Σ dy·y) along the axis.
+fn rule(op: &Softmax, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
+    let (g, x) = (cx.g, cx.x(0));
+    let dx = cx.wanted(0, || {
+        let [y, dy] = [cx.y(0), cx.dy()].map(|v| wide(g, v));
+        let along = g.reduce_sum(g.mul(dy, y), &[op.axis], true);
+        narrowed(cx, g.mul(y, g.sub(dy, along)), x)
+    });
+    Ok(vec![dx])
 }
 
 impl GraphBuilder {

@@ -1,8 +1,9 @@
 //! Attributes: numbers, words, lists, data, and graphs in graphs.
 
-use super::{Reader, Result, Scope};
-use crate::attr::AttrValue;
+use super::{MAX_DEPTH, Reader, Result, Scope};
+use crate::attr::{AttrReader, AttrValue};
 use crate::graph::Graph;
+use crate::ops::Op;
 use crate::text::lex::{TextError, Token};
 use pumice_types::tensor::byte_count;
 use pumice_types::{DType, DimExpr, Tensor};
@@ -44,6 +45,7 @@ impl Reader<'_> {
         }
         match self.peek() {
             Token::Word(w) if w == "graph" => Ok(AttrValue::Graph(Arc::new(self.graph()?))),
+            Token::Word(w) if w == "op" && self.is_word_after() => self.op(graph, scope),
             Token::Word(w) if w.parse::<DType>().is_ok() => self.dtype_or_data(),
             Token::Punct("[") => {
                 self.next += 1;
@@ -56,6 +58,30 @@ impl Reader<'_> {
                 let d = self.dim(graph, scope)?;
                 Ok(d.as_const().map_or(AttrValue::Dim(d), AttrValue::Int))
             }
+        }
+    }
+
+    /// Whether two words stand side by side, as they do in no expression.
+    fn is_word_after(&self) -> bool {
+        matches!(self.tokens.get(self.next + 1), Some((Token::Word(_), _)))
+    }
+
+    /// `op name {attributes}`.
+    fn op(&mut self, graph: &Graph, scope: &Scope) -> Result<AttrValue> {
+        self.next += 1;
+        let at = self.at();
+        let name = self.name()?;
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return self.error("ops are nested too deep");
+        }
+        let attrs = self.attrs(graph, scope)?;
+        self.depth -= 1;
+        let fail = |message: String| TextError { at, message };
+        match Op::read(&name, AttrReader::new(attrs)) {
+            Some(Ok(op)) => Ok(AttrValue::Op(Arc::new(op))),
+            Some(Err(e)) => Err(fail(format!("{name}: {e}"))),
+            None => Err(fail(format!("there is no op `{name}`"))),
         }
     }
 

@@ -13,13 +13,13 @@ const GELU_LINEAR: u32 = (2.302_208_198_144_325 * (1u64 << 27) as f64) as u32;
 const GELU_CUBIC: u32 = (0.102_943_239_580_023_5 * (1u64 << 35) as f64) as u32;
 
 /// σ(1 − σ).
-static SIGMOID_RULE: Function =
+const SIGMOID_RULE: Function =
     Function::one("sigmoid", |b, _, y, t| b.mul(t, b.mul(y, b.sub(b.f32(1.0), y))));
-static SOFTPLUS_RULE: Function = Function::one("softplus", |b, x, _, t| b.mul(t, b.sigmoid(x)));
-static LOG_SIGMOID_RULE: Function = Function::one("log_sigmoid", |b, x, _, t| b.mul(t, b.sigmoid(b.neg(x))));
-static SILU_RULE: Function = Function::one("silu", |b, x, _, t| b.mul(t, gated(b, b.sigmoid(x), x)));
+const SOFTPLUS_RULE: Function = Function::one("softplus", |b, x, _, t| b.mul(t, b.sigmoid(x)));
+const LOG_SIGMOID_RULE: Function = Function::one("log_sigmoid", |b, x, _, t| b.mul(t, b.sigmoid(b.neg(x))));
+const SILU_RULE: Function = Function::one("silu", |b, x, _, t| b.mul(t, gated(b, b.sigmoid(x), x)));
 
-static SWISH_RULE: Function = Function::any("swish", |b, p| {
+const SWISH_RULE: Function = Function::any("swish", |b, p| {
     let scaled = b.mul(p.operand(0), p.operand(1));
     p.tangent(0).map(|t| b.mul(t, gated(b, b.sigmoid(scaled), scaled)))
 });
@@ -34,7 +34,7 @@ fn gated(b: &ScalarBuilder, s: Reg, u: Reg) -> Reg {
 }
 
 /// With 2u = 2√(2/π)(x + 0.044715x³) and s = σ(2u): s + xs(1 − s)·(2u)′.
-static GELU_TANH_RULE: Function = Function::one("gelu_tanh", |b, x, _, t| {
+const GELU_TANH_RULE: Function = Function::one("gelu_tanh", |b, x, _, t| {
     // From 12 on s is 0 or 1 in f32.
     let x = b.clamp(x, b.f32(-12.0), b.f32(12.0));
     let (one, square) = (b.f32(1.0), b.mul(x, x));
@@ -45,7 +45,7 @@ static GELU_TANH_RULE: Function = Function::one("gelu_tanh", |b, x, _, t| {
 });
 
 /// With T = tanh softplus x: T + xσ(1 − T²).
-static MISH_RULE: Function = Function::one("mish", |b, x, _, t| {
+const MISH_RULE: Function = Function::one("mish", |b, x, _, t| {
     let x = b.clamp(x, b.f32(-SATURATED), b.f32(SATURATED));
     let one = b.f32(1.0);
     let tanh = b.tanh(b.softplus(x));

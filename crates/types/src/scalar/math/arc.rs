@@ -25,13 +25,13 @@ const ATAN: [f32; 10] = [
 ];
 
 /// 1/√(1 − x²).
-static ASIN_RULE: Function = Function::one("asin", |b, x, _, t| b.div(t, half_chord(b, x)));
-static ACOS_RULE: Function = Function::one("acos", |b, x, _, t| b.neg(b.div(t, half_chord(b, x))));
+const ASIN_RULE: Function = Function::one("asin", |b, x, _, t| b.div(t, half_chord(b, x)));
+const ACOS_RULE: Function = Function::one("acos", |b, x, _, t| b.neg(b.div(t, half_chord(b, x))));
 /// 1/(1 + x²).
-static ATAN_RULE: Function = Function::one("atan", |b, x, _, t| b.div(t, b.fma(x, x, b.f32(1.0))));
+const ATAN_RULE: Function = Function::one("atan", |b, x, _, t| b.div(t, b.fma(x, x, b.f32(1.0))));
 
 /// (ẏx − yẋ)/(x² + y²), formed in units of the larger one.
-static ATAN2_RULE: Function = Function::any("atan2", |b, p| {
+const ATAN2_RULE: Function = Function::any("atan2", |b, p| {
     let (y, x) = (p.operand(0), p.operand(1));
     let size = b.max(b.abs(x), b.abs(y));
     let (v, u) = (b.div(y, size), b.div(x, size));

@@ -33,17 +33,17 @@ const ERFCX: [f32; 11] = [
 ];
 
 /// 2/√π·e^(−x²).
-static ERF_RULE: Function = Function::one("erf", |b, x, _, t| {
+const ERF_RULE: Function = Function::one("erf", |b, x, _, t| {
     b.mul(t, b.mul(b.f32(std::f32::consts::FRAC_2_SQRT_PI), b.exp(b.neg(b.mul(x, x)))))
 });
 
 /// Φ + xφ: ½(1 + erf(x/√2)) + x·e^(−x²/2)/√(2π).
-static GELU_RULE: Function = Function::one("gelu", |b, x, _, t| {
+const GELU_RULE: Function = Function::one("gelu", |b, x, _, t| {
     // From 15 on the density is 0 in f32.
     let x = b.clamp(x, b.f32(-15.0), b.f32(15.0));
     let half = b.f32(0.5);
     let below = b.fma(half, b.erf(b.mul(x, b.f32(std::f32::consts::FRAC_1_SQRT_2))), half);
-    let density = b.mul(b.exp(b.mul(b.mul(x, x), b.f32(-0.5))), b.f32(0.398_942_28));
+    let density = b.mul(b.exp(b.mul(b.mul(x, x), b.f32(-0.5))), b.f32(0.398_942_3));
     b.mul(t, b.fma(x, density, below))
 });
 

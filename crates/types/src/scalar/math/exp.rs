@@ -21,10 +21,10 @@ const EXPM1: [f32; 6] = [0.5, 0.166_666_66, 0.041_666_467, 0.008_333_643, 0.001_
 const EXP2: [f32; 6] =
     [0.693_147_24, 0.240_226_55, 0.055_502_78, 0.009_617_11, 0.001_341_616_5, 0.000_158_001_54];
 
-static EXP_RULE: Function = Function::one("exp", |b, _, y, t| b.mul(t, y));
-static EXP2_RULE: Function =
+const EXP_RULE: Function = Function::one("exp", |b, _, y, t| b.mul(t, y));
+const EXP2_RULE: Function =
     Function::one("exp2", |b, _, y, t| b.mul(t, b.mul(y, b.f32(std::f32::consts::LN_2))));
-static EXPM1_RULE: Function = Function::one("expm1", |b, x, _, t| b.mul(t, b.exp(x)));
+const EXPM1_RULE: Function = Function::one("expm1", |b, x, _, t| b.mul(t, b.exp(x)));
 
 impl ScalarBuilder {
     /// eˣ.

@@ -12,9 +12,9 @@ use super::double::Double;
 const DIGITS: u32 = 22;
 
 /// ẋ − trunc(x/y)·ẏ.
-static FMOD_RULE: Function = Function::any("fmod", remainder);
+const FMOD_RULE: Function = Function::any("fmod", remainder);
 /// ẋ − ⌊x/y⌋·ẏ.
-static FLOOR_MOD_RULE: Function = Function::any("floor_mod", remainder);
+const FLOOR_MOD_RULE: Function = Function::any("floor_mod", remainder);
 
 /// The quotient is what the remainder says: x/y itself may be rounded to the next integer.
 fn remainder(b: &ScalarBuilder, p: &Pushed<'_>) -> Tangent {

@@ -14,23 +14,23 @@ const TANH: [f32; 5] = [-0.333_332_8, 0.133_314_06, -0.053_736_515, 0.020_628_16
 /// From here on x² + 1 is x², and x·x may overflow soon.
 const HUGE: f32 = 1e9;
 
-static SINH_RULE: Function = Function::one("sinh", |b, x, _, t| b.mul(t, b.cosh(x)));
-static COSH_RULE: Function = Function::one("cosh", |b, x, _, t| b.mul(t, b.sinh(x)));
+const SINH_RULE: Function = Function::one("sinh", |b, x, _, t| b.mul(t, b.cosh(x)));
+const COSH_RULE: Function = Function::one("cosh", |b, x, _, t| b.mul(t, b.sinh(x)));
 /// 1 − tanh².
-static TANH_RULE: Function = Function::one("tanh", |b, _, y, t| {
+const TANH_RULE: Function = Function::one("tanh", |b, _, y, t| {
     let one = b.f32(1.0);
     b.mul(t, b.mul(b.sub(one, y), b.add(one, y)))
 });
 /// 1/√(x² + 1).
-static ASINH_RULE: Function = Function::one("asinh", |b, x, _, t| b.div(t, b.sqrt(b.fma(x, x, b.f32(1.0)))));
+const ASINH_RULE: Function = Function::one("asinh", |b, x, _, t| b.div(t, b.sqrt(b.fma(x, x, b.f32(1.0)))));
 /// 1/√(x² − 1).
-static ACOSH_RULE: Function = Function::one("acosh", |b, x, _, t| {
+const ACOSH_RULE: Function = Function::one("acosh", |b, x, _, t| {
     let one = b.f32(1.0);
     let root = b.mul(b.sqrt(b.sub(x, one)), b.sqrt(b.add(x, one)));
     b.select(b.lt(x, one), b.f32(NAN), b.div(t, root))
 });
 /// 1/(1 − x²).
-static ATANH_RULE: Function = Function::one("atanh", |b, x, _, t| {
+const ATANH_RULE: Function = Function::one("atanh", |b, x, _, t| {
     let one = b.f32(1.0);
     b.div(t, b.mul(b.sub(one, x), b.add(one, x)))
 });

@@ -22,10 +22,10 @@ const LOG: [f32; 8] = [
     -0.076_445_12,
 ];
 
-static LOG_RULE: Function = Function::one("log", |b, x, _, t| b.div(t, x));
-static LOG2_RULE: Function =
+const LOG_RULE: Function = Function::one("log", |b, x, _, t| b.div(t, x));
+const LOG2_RULE: Function =
     Function::one("log2", |b, x, _, t| b.mul(b.div(t, x), b.f32(std::f32::consts::LOG2_E)));
-static LOG1P_RULE: Function = Function::one("log1p", |b, x, _, t| b.div(t, b.add(x, b.f32(1.0))));
+const LOG1P_RULE: Function = Function::one("log1p", |b, x, _, t| b.div(t, b.add(x, b.f32(1.0))));
 
 impl ScalarBuilder {
     /// ln x; −∞ at ±0, NaN below.

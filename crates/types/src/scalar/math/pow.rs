@@ -17,7 +17,7 @@ const LOG2_E: [f32; 2] = [1.442_382_8, 0.000_312_228_4];
 const LARGE: f32 = 4_294_967_296.0;
 
 /// y·x^(y − 1)·ẋ, 0 where y is 0, and xʸ·ln x·ẏ, 0 where x is 0 and y is not negative.
-static POW_RULE: Function = Function::any("pow", |b, p| {
+const POW_RULE: Function = Function::any("pow", |b, p| {
     let (x, y, zero) = (p.operand(0), p.operand(1), b.f32(0.0));
     let base =
         p.tangent(0).map(|t| b.select(b.eq(y, zero), zero, b.mul(t, b.mul(y, one_less(b, x, y, p.result)))));

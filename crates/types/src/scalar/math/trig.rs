@@ -19,10 +19,10 @@ const SIN: [f32; 3] = [-0.166_666_55, 0.008_332_186, -0.000_195_176_98];
 /// (cos r − 1 + r²/2)/r⁴ in r², to 2⁻³³ of cos r.
 const COS: [f32; 3] = [0.041_666_646, -0.001_388_731, 2.443_232_2e-5];
 
-static SIN_RULE: Function = Function::one("sin", |b, x, _, t| b.mul(t, b.cos(x)));
-static COS_RULE: Function = Function::one("cos", |b, x, _, t| b.neg(b.mul(t, b.sin(x))));
+const SIN_RULE: Function = Function::one("sin", |b, x, _, t| b.mul(t, b.cos(x)));
+const COS_RULE: Function = Function::one("cos", |b, x, _, t| b.neg(b.mul(t, b.sin(x))));
 /// 1 + tan².
-static TAN_RULE: Function = Function::one("tan", |b, _, y, t| b.mul(t, b.fma(y, y, b.f32(1.0))));
+const TAN_RULE: Function = Function::one("tan", |b, _, y, t| b.mul(t, b.fma(y, y, b.f32(1.0))));
 
 /// |x| reduced: the quadrant (U32, only its two low bits count) and sine and cosine of the rest.
 struct Turn {

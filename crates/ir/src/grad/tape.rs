@@ -1,0 +1,154 @@
+//! The nodes between the wanted values and the loss, in order, with what composite ops are made of.
+//!
+//! In: a builder. Out: entries whose operands come before them. What a composite op is made of is added to the graph
+//! beside it: the same nodes that take its place when it is decomposed, so that equal ones are found there and only one
+//! stays.
+
+use crate::builder::{GraphBuilder, Value};
+use crate::entity::{NodeId, ValueId};
+use crate::graph::{Graph, Node};
+use crate::ops::Differentiation;
+use crate::patch::{Patch, PatchRef};
+use pumice_types::DType;
+use std::collections::BTreeSet;
+
+/// A step of the way from wanted values to the loss.
+pub(super) enum Entry {
+    /// A node that is passed by itself.
+    Node(NodeId),
+    /// A value of a composite op, and the value that is the same of what it is made of.
+    Same { outer: ValueId, inner: ValueId },
+}
+
+/// What is on the way.
+pub(super) struct Tape {
+    /// Operands before users.
+    pub(super) entries: Vec<Entry>,
+    /// Float values that move with a wanted one.
+    pub(super) moving: BTreeSet<ValueId>,
+}
+
+/// Whether a value can move: a float, not in blocks.
+pub(super) fn moves(graph: &Graph, value: ValueId) -> bool {
+    graph.ty(value).encoding.plain().is_some_and(DType::is_float)
+}
+
+impl Tape {
+    /// The way from these values to the loss.
+    pub(super) fn record(g: &GraphBuilder, loss: ValueId, wanted: &[ValueId]) -> Tape {
+        let nodes = g.look(|graph| needed(graph, loss));
+        let mut tape = Tape { entries: Vec::new(), moving: wanted.iter().copied().collect() };
+        for id in nodes {
+            tape.enter(g, id);
+        }
+        tape
+    }
+
+    /// Which operands of a node move, and its results with them.
+    pub(super) fn moving_operands(&self, node: &Node) -> Vec<bool> {
+        let moves = |(i, v): (usize, &Option<ValueId>)| {
+            v.is_some_and(|v| self.moving.contains(&v)) && node.op.moves_with(i)
+        };
+        node.inputs.iter().enumerate().map(moves).collect()
+    }
+
+    /// Enters a node if an operand moves.
+    fn enter(&mut self, g: &GraphBuilder, id: NodeId) {
+        let (node, floats) = g.look(|graph| {
+            let node = graph.node(id);
+            let floats: Vec<ValueId> = node.outputs.iter().copied().filter(|&v| moves(graph, v)).collect();
+            (node.clone(), floats)
+        });
+        let how = node.op.differentiation();
+        if !moves_by(&node, &self.moving) {
+            return;
+        }
+        match self.made_of(g, id, how) {
+            Some(patch) => self.expand(g, patch),
+            None => {
+                self.entries.push(Entry::Node(id));
+                self.moving.extend(floats);
+            }
+        }
+    }
+
+    /// What stands for a node that is passed as its expansion.
+    fn made_of(&self, g: &GraphBuilder, id: NodeId, how: Differentiation) -> Option<Patch> {
+        let packed = || how == Differentiation::Scalar && !g.look(|graph| graph.node(id).op.is_elementwise());
+        if how != Differentiation::Expansion && !packed() {
+            return None;
+        }
+        g.look(|graph| graph.node(id).op.expand(graph, id)).filter(|patch| patch.found.is_none())
+    }
+
+    /// Enters the nodes of an expansion, and says what they stand for.
+    pub(super) fn expand(&mut self, g: &GraphBuilder, patch: Patch) {
+        let replaced = patch.replace.clone();
+        let made = add(g, patch);
+        for values in &made {
+            let first = values.first().and_then(|v| v.valid());
+            if let Some(id) = first.map(|v| g.look(|graph| graph.value(v).def.0)) {
+                self.enter(g, id);
+            }
+        }
+        for (outer, inner) in replaced {
+            let inner = match inner {
+                PatchRef::Old(v) => Some(v),
+                PatchRef::New(node, at) => made.get(node as usize).and_then(|v| v.get(at as usize)?.valid()),
+            };
+            let Some(inner) = inner else { continue };
+            if self.moving.contains(&inner) && outer != inner {
+                self.moving.insert(outer);
+                self.entries.push(Entry::Same { outer, inner });
+            }
+        }
+    }
+}
+
+/// Whether results of a node move with an operand that does.
+fn moves_by(node: &Node, moving: &BTreeSet<ValueId>) -> bool {
+    let moves =
+        |(i, v): (usize, &Option<ValueId>)| v.is_some_and(|v| moving.contains(&v)) && node.op.moves_with(i);
+    node.inputs.iter().enumerate().any(moves)
+}
+
+/// Whether a loss moves with a value, by ops that are not still.
+pub(super) fn reaches(graph: &Graph, loss: ValueId, value: ValueId) -> bool {
+    let mut moving = BTreeSet::from([value]);
+    for id in needed(graph, loss) {
+        let node = graph.node(id);
+        if moves_by(node, &moving) {
+            moving.extend(node.outputs.iter().copied().filter(|&v| moves(graph, v)));
+        }
+    }
+    moving.contains(&loss)
+}
+
+/// Nodes that a value is made of, in order.
+fn needed(graph: &Graph, value: ValueId) -> Vec<NodeId> {
+    let mut needed = BTreeSet::from([graph.value(value).def.0]);
+    let mut open: Vec<NodeId> = needed.iter().copied().collect();
+    while let Some(id) = open.pop() {
+        for operand in Node::operands(graph.node(id)) {
+            let before = graph.value(operand).def.0;
+            if needed.insert(before) {
+                open.push(before);
+            }
+        }
+    }
+    needed.into_iter().collect()
+}
+
+/// The values of the nodes of a patch, added to the graph.
+fn add(g: &GraphBuilder, patch: Patch) -> Vec<Vec<Value>> {
+    let mut made: Vec<Vec<Value>> = Vec::with_capacity(patch.nodes.len());
+    for node in patch.nodes {
+        let operand = |r: PatchRef| match r {
+            PatchRef::Old(v) => Some(g.value_of(v)),
+            PatchRef::New(node, output) => made.get(node as usize)?.get(output as usize).copied(),
+        };
+        let inputs: Vec<Option<Value>> = node.inputs.iter().map(|r| r.and_then(operand)).collect();
+        made.push(g.apply_named(node.op, &node.name, &inputs));
+    }
+    made
+}

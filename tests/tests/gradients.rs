@@ -1,0 +1,115 @@
+//! Gradients of small networks through compiler and kernels: close to the evaluator's, each by its size as a whole.
+
+use pumice_cpu_ref::{Array, EvalOptions, sample as data};
+use pumice_ir::ops::{BatchNormTraining, Conv, MaxPool};
+use pumice_ir::{Fill, GraphBuilder, Sample, Value, f32, i32, sym};
+use pumice_tests::op_suite::{Case, Runner};
+use pumice_types::Tensor;
+use std::sync::Arc;
+
+/// Gradients by params become outputs beside the loss.
+fn finish(g: &GraphBuilder, loss: Value, params: &[(&str, Value)]) {
+    g.output("loss", loss);
+    let values: Vec<Value> = params.iter().map(|(_, v)| *v).collect();
+    for ((name, _), gradient) in params.iter().zip(g.grad(loss, &values)) {
+        g.output(&format!("d{name}"), gradient);
+    }
+}
+
+fn perceptron(rows: u64) -> Sample {
+    let sample = Sample::graph(&format!("a perceptron of {rows} rows"), |g| {
+        let n = || sym("n", 1..=33);
+        let (x, class) = (g.input("x", f32([n(), 12.into()])), g.input("class", i32([n()])));
+        let (w, b) = (g.param("w", f32([16, 12])), g.param("b", f32([16])));
+        let v = g.param("v", f32([10, 16]));
+        let h = g.gelu(g.linear(x, w, Some(b)));
+        let (loss, _) = g.softmax_cross_entropy(g.linear(h, v, None), class, None, Default::default());
+        finish(g, loss, &[("w", w), ("b", b), ("v", v)]);
+    });
+    sample.fill("class", Fill::Range(0, 10)).bind("n", rows)
+}
+
+fn convolutions() -> Sample {
+    Sample::graph("convolution, batch norm, pooling", |g| {
+        let (x, w) = (g.input("x", f32([3, 2, 8, 8])), g.param("w", f32([4, 2, 3, 3])));
+        let [scale, shift] = ["scale", "shift"].map(|name| g.param(name, f32([4])));
+        let y = g.conv(x, w, None, Conv { pads: vec![1; 4], ..Conv::default() });
+        let [mean, var] = ["mean", "var"].map(|name| g.state(name, f32([4])));
+        let y = g.batch_norm_training(y, scale, shift, mean, var, BatchNormTraining::default());
+        let pool = MaxPool { kernel: vec![2, 2], strides: vec![2, 2], ..MaxPool::default() };
+        let y = g.max_pool(g.relu(y), pool);
+        let loss = g.reduce_mean(g.square(y), &[], false);
+        finish(g, loss, &[("w", w), ("scale", scale), ("shift", shift)]);
+    })
+}
+
+fn block() -> Sample {
+    let sample = Sample::graph("embedding, norm, attention by products, residual", |g| {
+        let (ids, table) = (g.input("ids", i32([6])), g.param("table", f32([11, 8])));
+        let (scale, w) = (g.param("scale", f32([8])), g.param("w", f32([8, 8])));
+        let x = g.embedding(table, ids);
+        let h = g.rms_norm(x, scale, 1e-5);
+        let scores = g.softmax(g.matmul(h, g.transpose(h, &[1, 0])), -1);
+        let y = g.add(x, g.matmul(g.matmul(scores, h), w));
+        let logits = g.matmul(y, g.transpose(table, &[1, 0]));
+        let loss = g.neg(g.reduce_mean(g.log_softmax(logits, -1), &[], false));
+        finish(g, loss, &[("table", table), ("scale", scale), ("w", w)]);
+    });
+    sample.fill("ids", Fill::Range(0, 11))
+}
+
+/// A loss of a gradient.
+fn forces() -> Sample {
+    Sample::graph("forces of an energy, and a loss of them", |g| {
+        let (position, w) = (g.input("position", f32([5, 3])), g.param("w", f32([3, 7])));
+        let energy = g.reduce_sum(g.tanh(g.matmul(position, w)), &[], false);
+        let force = g.neg(g.grad(energy, &[position])[0]);
+        let missed = g.sub(force, g.input("measured", f32([5, 3])));
+        finish(g, g.reduce_mean(g.square(missed), &[], false), &[("w", w)]);
+    })
+}
+
+/// Of the size of a gradient as a whole: its parts may cancel to any size.
+const CLOSE: f64 = 1e-5;
+
+/// How far the outputs of a sample are from the evaluator's, each by its size.
+fn distances(runner: &Runner, case: &Case) -> Vec<(String, f64)> {
+    let graph = case.sample.graph.as_ref().unwrap_or_else(|e| panic!("{}: {e}", case.name()));
+    let wanted = data::evaluate(&case.sample, graph, EvalOptions::default()).expect("has values");
+    let plan = runner.plan(graph).unwrap_or_else(|e| panic!("{}: {e}", case.name()));
+    let found = runner.outputs(case, plan).unwrap_or_else(|e| panic!("{}: {e}", case.name()));
+    let distance = |(found, wanted): (&Tensor, &Arc<Array>)| {
+        let (found, wanted) = (Array::from_tensor(found).to_f64(), wanted.to_f64());
+        assert_eq!(found.len(), wanted.len());
+        let size = |v: &mut dyn Iterator<Item = f64>| v.map(|x| x * x).sum::<f64>().sqrt();
+        size(&mut found.iter().zip(&wanted).map(|(a, b)| a - b)) / size(&mut wanted.iter().copied())
+    };
+    let names = graph.outputs().iter().map(|o| o.name.clone());
+    names.zip(found.iter().zip(&wanted[0].outputs).map(distance)).collect()
+}
+
+fn all_close(runner: &Runner) {
+    let samples = [perceptron(1), perceptron(33), convolutions(), block(), forces()];
+    for sample in samples {
+        let case = Case::new("gradients", sample);
+        let distances = distances(runner, &case);
+        println!("{}: {distances:?}", case.name());
+        // Not a number is not close.
+        assert!(distances.iter().all(|(_, d)| *d <= CLOSE), "{}: {distances:?}", case.name());
+    }
+}
+
+mod on_interpreter {
+    #[test]
+    fn small_networks() {
+        super::all_close(&super::Runner::interpreter(1 << 18));
+    }
+}
+
+mod on_device {
+    #[test]
+    fn small_networks() {
+        let device = pumice_tests::device::open(&pumice_vulkan::DeviceOptions::default());
+        super::all_close(&super::Runner::new(device, 1 << 22));
+    }
+}
