@@ -29,6 +29,21 @@ const SMOOTH: &[Unary] = &[
     |g, x| g.stop_gradient(x),
 ];
 
+/// Smooth, with derivatives that are so, too, of at most 2.
+const SLOPED: &[Unary] = &[
+    |g, x| g.sin(x),
+    |g, x| g.cos(x),
+    |g, x| g.atan(x),
+    |g, x| g.tanh(x),
+    |g, x| g.erf(x),
+    |g, x| g.sigmoid(x),
+    |g, x| g.softplus(x),
+    |g, x| g.mish(x),
+    |g, x| g.gelu(x),
+    |g, x| g.gelu_tanh(x),
+    |g, x| g.swish(x, 1.7),
+];
+
 /// Functions with a domain or growth of their own, on operands brought there first: t is in (−1, 1), p at least 1.
 const BROUGHT: &[Unary] = &[
     |g, t| g.exp(t),
@@ -67,8 +82,18 @@ fn positive(g: &GraphBuilder, t: Value) -> Value {
 }
 
 impl Garden<'_> {
+    /// The derivative of a function, as `grad` makes it.
+    fn slope(&mut self, x: Item) -> Item {
+        let f = self.pick(SLOPED);
+        let loss = self.g.reduce_sum(f(self.g, x.value), &[], false);
+        self.about(self.g.grad(loss, &[x.value])[0], 2.0)
+    }
+
     pub(super) fn unary(&mut self) -> Option<Item> {
         let x = self.real();
+        if self.below(10) == 0 {
+            return Some(self.slope(x));
+        }
         if self.below(2) == 0 {
             let f = self.pick(SMOOTH);
             return Some(self.about(f(self.g, x.value), x.size.max(1.0)));
