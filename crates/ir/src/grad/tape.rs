@@ -46,10 +46,7 @@ impl Tape {
 
     /// Which operands of a node move, and its results with them.
     pub(super) fn moving_operands(&self, node: &Node) -> Vec<bool> {
-        let moves = |(i, v): (usize, &Option<ValueId>)| {
-            v.is_some_and(|v| self.moving.contains(&v)) && node.op.moves_with(i)
-        };
-        node.inputs.iter().enumerate().map(moves).collect()
+        moving_operands(node, &self.moving).collect()
     }
 
     /// Enters a node if an operand moves.
@@ -60,7 +57,7 @@ impl Tape {
             (node.clone(), floats)
         });
         let how = node.op.differentiation();
-        if !moves_by(&node, &self.moving) {
+        if !moving_operands(&node, &self.moving).any(|moves| moves) {
             return;
         }
         match self.made_of(g, id, how) {
@@ -105,11 +102,11 @@ impl Tape {
     }
 }
 
-/// Whether results of a node move with an operand that does.
-fn moves_by(node: &Node, moving: &BTreeSet<ValueId>) -> bool {
+/// Whether each operand of a node moves, and its results with it.
+fn moving_operands(node: &Node, moving: &BTreeSet<ValueId>) -> impl Iterator<Item = bool> {
     let moves =
         |(i, v): (usize, &Option<ValueId>)| v.is_some_and(|v| moving.contains(&v)) && node.op.moves_with(i);
-    node.inputs.iter().enumerate().any(moves)
+    node.inputs.iter().enumerate().map(moves)
 }
 
 /// Whether a loss moves with a value, by ops that are not still.
@@ -117,7 +114,7 @@ pub(super) fn reaches(graph: &Graph, loss: ValueId, value: ValueId) -> bool {
     let mut moving = BTreeSet::from([value]);
     for id in needed(graph, loss) {
         let node = graph.node(id);
-        if moves_by(node, &moving) {
+        if moving_operands(node, &moving).any(|moves| moves) {
             moving.extend(node.outputs.iter().copied().filter(|&v| moves(graph, v)));
         }
     }

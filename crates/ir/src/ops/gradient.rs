@@ -180,6 +180,14 @@ impl<'a> GradCx<'a> {
         self.g.reshape_to(self.g.range(0u64, count, 1, DType::I64), shape)
     }
 
+    /// Slices along an axis added up at their places in an axis of `extent`, duplicates in a fixed order.
+    pub fn added_along(&self, dy: Value, axis: usize, places: Value, extent: impl Into<DimExpr>) -> Value {
+        let mut swapped: Vec<i64> = (0..self.shape(dy).len() as i64).collect();
+        swapped.swap(0, axis);
+        let rows = self.g.transpose(dy, &swapped);
+        self.g.transpose(self.g.scatter_add(rows, places, extent), &swapped)
+    }
+
     /// A gradient as a part of a longer axis that is 0 elsewhere: it begins at `start` of `extent`.
     pub fn among_zeros(&self, dy: Value, axis: usize, start: &DimExpr, extent: &DimExpr) -> Value {
         let shape = self.shape(dy);
@@ -197,6 +205,17 @@ impl<'a> GradCx<'a> {
     pub fn unstretched(&self, gradient: Value, to: Value) -> Value {
         unstretched(self.g, gradient, &self.ty(to).shape)
     }
+}
+
+/// A 16-bit float in f32, in which rules compute; f32 as it is.
+pub(crate) fn wide(g: &GraphBuilder, x: Value) -> Value {
+    g.type_of(x).map_or(x, |ty| g.widened(x, ty.dtype()))
+}
+
+/// A gradient computed in f32, in the dtype of the operand whose gradient it is.
+pub(crate) fn narrowed(cx: &GradCx<'_>, gradient: Value, operand: Value) -> Value {
+    let dtype = cx.ty(operand).dtype();
+    if dtype == DType::F32 { gradient } else { cx.g.cast(gradient, dtype) }
 }
 
 /// A gradient at the extents that a value of this shape was stretched to, summed over the stretched axes.

@@ -95,8 +95,8 @@ pub(super) struct Call {
 /// What a builder remembers for tangents.
 #[derive(Default)]
 pub(super) struct Notes {
-    /// How many tangents are wanted of what is being built; where none is, nothing is noted.
-    wanted: usize,
+    /// Whether a tangent is wanted of what is being built; where none is, nothing is noted.
+    wanted: bool,
     /// How many noted functions are being expanded.
     inside: usize,
     calls: Vec<Call>,
@@ -117,7 +117,7 @@ impl ScalarBuilder {
         operands: &[Reg],
         make: impl FnOnce() -> Reg,
     ) -> Reg {
-        if self.notes.borrow().wanted == 0 {
+        if !self.notes.borrow().wanted {
             return make();
         }
         self.notes.borrow_mut().inside += 1;
@@ -130,7 +130,7 @@ impl ScalarBuilder {
     /// Notes a call whose result is there.
     pub(super) fn note(&self, function: &'static Function, operands: &[Reg], result: Reg) {
         let mut notes = self.notes.borrow_mut();
-        if notes.wanted > 0 && notes.inside == 0 && !operands.contains(&result) {
+        if notes.wanted && notes.inside == 0 && !operands.contains(&result) {
             notes.calls.push(Call { function, operands: operands.into(), result });
         }
     }
@@ -146,7 +146,7 @@ impl ScalarBuilder {
         // Operands that are one register are still several.
         let types: Vec<RegType> = operands.iter().map(|r| r.ty()).chain([tangent.ty()]).collect();
         let inner = ScalarBuilder::new(&types);
-        inner.notes.borrow_mut().wanted = 1;
+        inner.notes.borrow_mut().wanted = true;
         let (seed, inputs) = inner.inputs().split_last()?;
         let result = make(&inner, inputs)?;
         let pushed = inner.pushed(inputs.get(of).copied()?, *seed, result);

@@ -10,7 +10,7 @@ use super::conv_grad::{Correlation, by_bias, fitted, kernel};
 use super::conv_transpose::{ConvTranspose, Spread};
 use crate::builder::Value;
 use crate::ops::{GradCx, Grads, NoGrad};
-use pumice_types::{DimExpr, WindowAxis};
+use pumice_types::WindowAxis;
 
 /// The rule of `ConvTranspose`.
 pub(super) fn rule(op: &ConvTranspose, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
@@ -50,20 +50,10 @@ fn uncut(op: &ConvTranspose, cx: &GradCx<'_>, axes: &[Spread]) -> (Value, Vec<Wi
         let (before, after) = pads.unwrap_or((0, 0));
         windows.push(WindowAxis { begin: before, end: after, ..*window });
         if pads.is_none() {
-            dy = between_zeros(cx, dy, i + 2, [begin, &end]);
+            dy = cx.among_zeros(dy, i + 2, begin, whole);
         }
     }
     (dy, windows)
-}
-
-/// A value with so many zeros before and after it on an axis.
-fn between_zeros(cx: &GradCx<'_>, v: Value, axis: usize, [before, after]: [&DimExpr; 2]) -> Value {
-    let zeros = |n: &DimExpr| {
-        let mut shape = cx.shape(v);
-        shape[axis] = n.clone();
-        cx.g.fill(cx.g.constant_scalar(cx.ty(v).dtype(), 0.0), shape)
-    };
-    cx.g.concat(&[zeros(before), v, zeros(after)], axis as i64)
 }
 
 /// dy convolved by the weights. Where output padding is as long as a stride there are positions too many, and where x

@@ -7,6 +7,7 @@
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::ops::convolution::max_pool_indices::Axis;
+use crate::ops::gradient::{narrowed, wide};
 use crate::ops::pad::Pad;
 use crate::ops::{GradCx, NoGrad};
 use pumice_types::{DType, DimExpr, WindowAxis};
@@ -83,7 +84,7 @@ impl Windows {
                 v = g.reduce_sum(v, &[axis as i64 + 1], false);
             }
         }
-        narrowed(cx, v)
+        narrowed(cx, v, cx.x(0))
     }
 
     /// Positions that cover each element of an axis.
@@ -144,7 +145,7 @@ impl Windows {
         let is_largest = g.equal(place, elements.number);
         let chosen = elements.covered.map_or(is_largest, |covered| g.and(covered, is_largest));
         let kept = g.select(chosen, dy, g.constant_scalar(DType::F32, 0.0));
-        narrowed(cx, elements.summed(g, kept))
+        narrowed(cx, elements.summed(g, kept), cx.x(0))
     }
 
     /// The elements of x over the tables of all spatial axes.
@@ -269,18 +270,4 @@ fn taps_before(g: &GraphBuilder, element: Value, origin: Value, window: &WindowA
     let left = g.at_least(g.sub(element, origin), g.whole(0));
     let count = g.div(g.scaled(left, 1, window.dilation as i64 - 1), g.whole(window.dilation as i64));
     g.at_most(count, g.whole(window.kernel as i64))
-}
-
-/// Elements in which sums are made.
-fn wide(g: &GraphBuilder, v: Value) -> Value {
-    let is_narrow = g.type_of(v).is_some_and(|ty| ty.dtype() != DType::F32);
-    if is_narrow { g.cast(v, DType::F32) } else { v }
-}
-
-/// Sums in the dtype of x.
-fn narrowed(cx: &GradCx<'_>, v: Value) -> Value {
-    match cx.ty(cx.x(0)).dtype() {
-        DType::F32 => v,
-        to => cx.g.cast(v, to),
-    }
 }

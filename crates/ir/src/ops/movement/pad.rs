@@ -234,10 +234,7 @@ fn wrapped_often(cx: &GradCx<'_>, dy: Value, pad: &AxisPad, extent: &DimExpr) ->
     let places: Vec<i64> = (-pad.before..n + pad.after).map(|i| i.rem_euclid(n.max(1))).collect();
     let count = [places.len() as u64];
     let places = Tensor::new(&places, &count).map_err(|_| NoGrad::Composed)?;
-    let mut perm: Vec<i64> = (0..cx.shape(dy).len() as i64).collect();
-    perm.swap(0, pad.axis);
-    let rows = g.transpose(dy, &perm);
-    Ok(g.transpose(g.scatter_add(rows, g.constant(places), n as u64), &perm))
+    Ok(cx.added_along(dy, pad.axis, g.constant(places), n as u64))
 }
 
 impl GraphBuilder {

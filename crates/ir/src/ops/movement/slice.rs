@@ -228,11 +228,9 @@ fn put_back(cx: &GradCx<'_>, dy: Value, range: &AxisRange, extent: &DimExpr) -> 
     if range.step == 1 || range.len.is(1) {
         return cx.among_zeros(dy, axis, &range.start, extent);
     }
-    let mut perm: Vec<i64> = (0..cx.shape(dy).len() as i64).collect();
-    perm.swap(0, axis);
     let end = &range.start + &range.len * DimExpr::constant(range.step);
     let places = g.range(range.start.clone(), end, range.step, DType::I64);
-    g.transpose(g.scatter_add(g.transpose(dy, &perm), places, extent.clone()), &perm)
+    cx.added_along(dy, axis, places, extent.clone())
 }
 
 impl GraphBuilder {

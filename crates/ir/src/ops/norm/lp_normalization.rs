@@ -5,7 +5,7 @@ use crate::builder::{GraphBuilder, Value, scalar_tensor};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, normalize_axis};
 use crate::ops::elementwise::FLOATS;
-use crate::ops::norm::norm_grad::{narrowed, wide};
+use crate::ops::gradient::{narrowed, wide};
 use crate::ops::{
     Abs, Clip, Constant, Div, Grad, GradCx, Grads, NoGrad, OpDef, ReduceMax, ReduceSum, Sqrt, Square,
 };

@@ -6,7 +6,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
 use crate::ops::elementwise::FLOATS;
-use crate::ops::norm::norm_grad::{narrowed, wide};
+use crate::ops::gradient::{narrowed, wide};
 use crate::ops::reduce::reduced_axes;
 use crate::ops::{Affine, Div, Grad, GradCx, Grads, Max, Min, NoGrad, OpDef};
 use crate::ops::{ReduceMax, ReduceMean, ReduceMin, Sqrt, Square, Sub};

@@ -1,25 +1,13 @@
-//! The rule of gradients of `LayerNorm` and `RmsNorm`, and how gradients of 16-bit floats are computed in f32.
+//! The rule of gradients of `LayerNorm` and `RmsNorm`.
 //!
 //! With x̂ the normalized x, r the inverse deviation, f the factor (o + γ, or 1), u = dy·f, n elements a row and dμ, dr
 //! the gradients of the statistics: dx = r·(u − mean u − x̂·(Σ u·x̂ + dr·r)/n) + dμ/n, of `RmsNorm` without the mean's
 //! terms; dγ = Σ dy·x̂, dβ = Σ dy over what they were stretched along.
 
-use crate::builder::{GraphBuilder, Value};
+use crate::builder::Value;
 use crate::infer::normalize_axis;
+use crate::ops::gradient::{narrowed, wide};
 use crate::ops::{GradCx, Grads};
-use pumice_types::DType;
-
-/// A 16-bit float in f32, others as they are.
-pub(crate) fn wide(g: &GraphBuilder, x: Value) -> Value {
-    let dtype = g.type_of(x).map_or(DType::F32, |ty| ty.dtype());
-    if dtype == DType::F32 { x } else { g.cast(x, DType::F32) }
-}
-
-/// A gradient computed in f32, in the dtype of the operand whose gradient it is.
-pub(crate) fn narrowed(cx: &GradCx<'_>, gradient: Value, operand: Value) -> Value {
-    let dtype = cx.ty(operand).dtype();
-    if dtype == DType::F32 { gradient } else { cx.g.cast(gradient, dtype) }
-}
 
 /// What a norm of rows is, for its rule.
 pub(super) struct Rows {

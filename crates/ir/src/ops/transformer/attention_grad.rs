@@ -9,7 +9,7 @@
 use super::attention::{ALIBI, Attention, AttentionLayout, SINKS};
 use super::attention_scores::Allowed;
 use crate::builder::{GraphBuilder, Value};
-use crate::ops::norm::norm_grad::{narrowed, wide};
+use crate::ops::gradient::{narrowed, wide};
 use crate::ops::{GradCx, Grads, MatMul, NoGrad};
 use pumice_types::{DType, DimExpr};
 

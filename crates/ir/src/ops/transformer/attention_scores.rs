@@ -3,7 +3,7 @@
 use super::attention::{ALIBI, Attention, LENGTH, OFFSET, SINKS};
 use crate::builder::{GraphBuilder, Value};
 use crate::ops::GradCx;
-use crate::ops::norm::norm_grad::wide;
+use crate::ops::gradient::wide;
 use pumice_types::{DType, DimExpr};
 
 /// Beyond every place.

@@ -4,7 +4,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
 use crate::ops::elementwise::{FLOATS, infer_unary};
-use crate::ops::norm::norm_grad::{narrowed, wide};
+use crate::ops::gradient::{narrowed, wide};
 use crate::ops::softmax::row_samples;
 use crate::ops::{Grad, GradCx, Grads, NoGrad, OpDef};
 use crate::sample::Sample;

@@ -7,7 +7,7 @@
 use super::attention::AttentionLayout;
 use super::rotary::Rotary;
 use crate::builder::{GraphBuilder, Value};
-use crate::ops::norm::norm_grad::{narrowed, wide};
+use crate::ops::gradient::{narrowed, wide};
 use crate::ops::{GradCx, Grads, NoGrad};
 use pumice_types::{DType, DimExpr, Tensor};
 

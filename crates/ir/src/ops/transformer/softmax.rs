@@ -5,7 +5,7 @@ use crate::error::OpError;
 use crate::infer::{Infer, Types};
 use crate::ops::elementwise::samples::E0_SIZES;
 use crate::ops::elementwise::{FLOATS, infer_unary};
-use crate::ops::norm::norm_grad::{narrowed, wide};
+use crate::ops::gradient::{narrowed, wide};
 use crate::ops::{Grad, GradCx, Grads, NoGrad, OpDef};
 use crate::sample::{Fill, LONG_AXIS, Sample};
 use crate::shape::{sym, tensor};
