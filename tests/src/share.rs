@@ -37,21 +37,30 @@ impl Share {
     }
 
     /// The cases of the share. An op of few samples keeps its last one at least.
-    pub fn of(self, mut cases: Vec<Case>) -> Vec<Case> {
+    pub fn of(self, cases: Vec<Case>) -> Vec<Case> {
+        self.split(cases).0
+    }
+
+    /// The cases of the share, and the others.
+    fn split(self, cases: Vec<Case>) -> (Vec<Case>, Vec<Case>) {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         cases.iter().for_each(|case| *counts.entry(case.op).or_default() += 1);
         let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
-        cases.retain(|case| {
+        cases.into_iter().partition(|case| {
             let number = seen.entry(case.op).or_default();
             *number += 1;
             (*number - 1) % self.shares == self.turn.min(counts[case.op] - 1)
-        });
-        cases
+        })
     }
 
     /// Every second case of each op, the others at the next turn: for suites that compile most kernels first.
     pub fn half_of(self, cases: Vec<Case>) -> Vec<Case> {
-        Share { turn: self.turn % 2, shares: self.shares.min(2) }.of(cases)
+        self.halves_of(cases).0
+    }
+
+    /// [`Share::half_of`], and the cases that are not in it.
+    pub fn halves_of(self, cases: Vec<Case>) -> (Vec<Case>, Vec<Case>) {
+        Share { turn: self.turn % 2, shares: self.shares.min(2) }.split(cases)
     }
 
     /// As many of `count` for a run without `--long`, or all.
