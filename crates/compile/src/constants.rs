@@ -51,24 +51,50 @@ impl Constants {
         Ok(slots)
     }
 
-    /// All data, with the constants that lowering made for each range. Every range makes the same ones, in the same
-    /// order: they depend on attributes alone.
+    /// All data, with the constants that lowering made.
+    pub fn with_hidden(self, hidden: Hidden) -> Vec<Tensor> {
+        let mut data = self.data;
+        data.extend(hidden.data);
+        data
+    }
+}
+
+/// Constants that lowering makes, entry by entry, after those of the graphs. Every range of an entry makes the same
+/// ones, in the same order: they depend on attributes alone.
+pub struct Hidden {
+    /// Number of the first of all.
+    after: u32,
+    /// The entry that is lowered, and where its own begin in `data`.
+    entry: u32,
+    first: usize,
+    data: Vec<Tensor>,
+}
+
+impl Hidden {
+    /// After so many constants of the graphs.
+    pub fn after(after: u32) -> Hidden {
+        Hidden { after, entry: 0, first: 0, data: Vec::new() }
+    }
+
+    /// Number of the first one of an entry, which is the entry of the range before or a later one.
+    pub fn first_of(&mut self, entry: u32) -> u32 {
+        if self.entry != entry {
+            (self.entry, self.first) = (entry, self.data.len());
+        }
+        self.after + self.first as u32
+    }
+
+    /// Those of one more range of the entry.
     ///
     /// # Errors
     /// Ranges that made different constants.
-    pub fn with_hidden<'h>(
-        self,
-        ranges: impl Iterator<Item = &'h [Tensor]>,
-    ) -> Result<Vec<Tensor>, CompileError> {
-        let mut all: &[Tensor] = &[];
-        for hidden in ranges {
-            if all.iter().zip(hidden).any(|(a, b)| a != b) {
-                return Err(CompileError::Defect("ranges of the symbols made different constants".into()));
-            }
-            all = if hidden.len() > all.len() { hidden } else { all };
+    pub fn add(&mut self, made: Vec<Tensor>) -> Result<(), CompileError> {
+        let known = &self.data[self.first..];
+        if known.iter().zip(&made).any(|(a, b)| a != b) {
+            return Err(CompileError::Defect("ranges of the symbols made different constants".into()));
         }
-        let mut data = self.data;
-        data.extend_from_slice(all);
-        Ok(data)
+        let more = known.len();
+        self.data.extend(made.into_iter().skip(more));
+        Ok(())
     }
 }

@@ -22,6 +22,9 @@ pub enum CompileError {
     /// Nodes that nothing can run; all of them, not the first.
     #[error("{} node(s) cannot be compiled:{}", .0.len(), list(.0))]
     Unsupported(Vec<Unsupported>),
+    /// Graphs that are no entries of one program: every name that is one thing here and another there.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Entries(Vec<pumice_ir::EntryError>),
     /// A value is larger than one allocation of the target.
     #[error(
         "{name} needs {needed}{}, the largest allocation of {target} is {available}; {}", at(.bounds),

@@ -6,14 +6,35 @@
 use crate::error::CompileError;
 use crate::joined;
 use crate::layout::{Cursor, Wanted, chunk_size, fits, unplaced};
+use pumice_ir::ops::Scalar;
 use pumice_ir::{Graph, Op, ValueId};
-use pumice_plan::{IoSlot, JoinedParams, ParamSlot, RegionKind, ScalarSlot, Span, StateInit, StateSlot};
-use pumice_types::Target;
+use pumice_plan::{
+    Entry, IoSlot, JoinedParams, ParamSlot, RegionKind, ScalarSlot, Span, StateInit, StateSlot,
+};
 use pumice_types::tensor::byte_count;
+use pumice_types::{ScalarId, SymbolId, Target};
 use std::collections::BTreeMap;
+
+/// The graph of an entry, over the leaves of all entries.
+pub struct NamedGraph {
+    /// The entry's name.
+    pub name: String,
+    /// The graph.
+    pub graph: Graph,
+    /// The symbols that its runs need values of.
+    pub symbols: Vec<SymbolId>,
+}
+
+impl NamedGraph {
+    fn sizes<'a>(&'a self, target: &'a Target, guard: u64) -> Sizes<'a> {
+        Sizes { graph: &self.graph, target, guard }
+    }
+}
 
 /// The interface of a program.
 pub struct Interface {
+    /// What it runs.
+    pub entries: Vec<Entry>,
     /// Scalars.
     pub scalars: Vec<ScalarSlot>,
     /// Params, without places.
@@ -22,9 +43,9 @@ pub struct Interface {
     pub joined: Vec<JoinedParams>,
     /// States.
     pub states: Vec<StateSlot>,
-    /// Inputs.
+    /// Inputs, entry by entry.
     pub inputs: Vec<IoSlot>,
-    /// Outputs.
+    /// Outputs, entry by entry.
     pub outputs: Vec<IoSlot>,
     /// Bytes of region `states`.
     pub states_bytes: u64,
@@ -42,37 +63,55 @@ pub struct RunIo {
 }
 
 impl Interface {
-    /// Of a graph with the full ranges of its symbols.
+    /// Of the entries' graphs with the full ranges of their symbols: one at least. All have the same params, states and
+    /// scalars.
     ///
     /// # Errors
     /// A slot that no allocation holds.
-    pub fn of(graph: &Graph, target: &Target, guard: u64) -> Result<Interface, CompileError> {
-        let sizes = Sizes { graph, target, guard };
+    pub fn of(graphs: &[NamedGraph], target: &Target, guard: u64) -> Result<Interface, CompileError> {
+        let [first, ..] = graphs else { return Err(CompileError::Defect("there is no entry".into())) };
         let cursor = |region| Cursor::new(region, target, guard);
-        let (params, joined) = sizes.params()?;
-        let (states, states_bytes) = sizes.states(cursor(RegionKind::States))?;
+        let (params, mut joined) = first.sizes(target, guard).params()?;
+        for entry in &graphs[1..] {
+            let apart =
+                |j: &JoinedParams| joined.iter().all(|k| k.params.iter().all(|p| !j.params.contains(p)));
+            let more: Vec<JoinedParams> =
+                entry.sizes(target, guard).params()?.1.into_iter().filter(apart).collect();
+            joined.extend(more);
+        }
+        let (states, states_bytes) = first.sizes(target, guard).states(cursor(RegionKind::States))?;
         let mut io = RunIo { input: cursor(RegionKind::IoIn), output: cursor(RegionKind::IoOut) };
-        let inputs = graph.inputs().into_iter();
-        let inputs = inputs.map(|v| sizes.io_slot(&graph.value(v).name, v, &mut io.input));
-        let inputs = inputs.collect::<Result<_, _>>()?;
-        let outputs = graph.outputs().iter().map(|o| sizes.io_slot(&o.name, o.value, &mut io.output));
-        let outputs = outputs.collect::<Result<_, _>>()?;
-        let scalars = scalar_slots(graph);
-        Ok(Interface { scalars, params, joined, states, inputs, outputs, states_bytes, io })
+        let (mut entries, mut inputs, mut outputs) = (Vec::new(), Vec::new(), Vec::new());
+        for entry in graphs {
+            let (before_inputs, before_outputs) = (inputs.len() as u32, outputs.len() as u32);
+            entry.sizes(target, guard).io(&mut io, &mut inputs, &mut outputs)?;
+            entries.push(Entry {
+                name: entry.name.clone(),
+                inputs: before_inputs..inputs.len() as u32,
+                outputs: before_outputs..outputs.len() as u32,
+                symbols: entry.symbols.clone(),
+                advancing: advancing(&entry.graph),
+            });
+        }
+        let scalars = scalar_slots(graphs);
+        Ok(Interface { entries, scalars, params, joined, states, inputs, outputs, states_bytes, io })
     }
 
-    /// Whether a graph has this interface, in its order; else a pass for a range is defective.
+    /// Whether a graph has the interface of an entry, in its order; else a pass for a range is defective.
     ///
     /// # Errors
     /// Another interface.
-    pub fn is_of(&self, graph: &Graph) -> Result<(), CompileError> {
+    pub fn is_of(&self, graph: &Graph, entry: usize) -> Result<(), CompileError> {
+        let Entry { inputs, outputs, .. } = &self.entries[entry];
+        let own_inputs = &self.inputs[inputs.start as usize..inputs.end as usize];
+        let own_outputs = &self.outputs[outputs.start as usize..outputs.end as usize];
         let named = |leaves: Vec<ValueId>, slots: &mut dyn Iterator<Item = &String>| {
             leaves.iter().map(|v| &*graph.value(*v).name).eq(slots.map(String::as_str))
         };
-        let outputs = graph.outputs().iter().map(|o| &o.name).eq(self.outputs.iter().map(|s| &s.name));
+        let outputs = graph.outputs().iter().map(|o| &o.name).eq(own_outputs.iter().map(|s| &s.name));
         if named(graph.params(), &mut self.params.iter().map(|s| &s.name))
             && named(graph.states(), &mut self.states.iter().map(|s| &s.name))
-            && named(graph.inputs(), &mut self.inputs.iter().map(|s| &s.name))
+            && named(graph.inputs(), &mut own_inputs.iter().map(|s| &s.name))
             && named(graph.scalars(), &mut self.scalars.iter().map(|s| &s.name))
             && outputs
         {
@@ -153,6 +192,22 @@ impl Sizes<'_> {
         Ok((states, region.end()))
     }
 
+    /// The slots of its inputs and outputs.
+    fn io(
+        &self,
+        io: &mut RunIo,
+        inputs: &mut Vec<IoSlot>,
+        outputs: &mut Vec<IoSlot>,
+    ) -> Result<(), CompileError> {
+        for v in self.graph.inputs() {
+            inputs.push(self.io_slot(&self.graph.value(v).name, v, &mut io.input)?);
+        }
+        for o in self.graph.outputs() {
+            outputs.push(self.io_slot(&o.name, o.value, &mut io.output)?);
+        }
+        Ok(())
+    }
+
     /// A value as it is told that it is too large.
     fn wanted(&self, name: &str, v: ValueId) -> Wanted {
         Wanted::of(name, &self.graph.ty(v).shape, self.graph.symbols())
@@ -168,19 +223,49 @@ impl Sizes<'_> {
     }
 }
 
-fn scalar_slots(graph: &Graph) -> Vec<ScalarSlot> {
-    let slot = |v: ValueId| match &graph.def(v).op {
-        Op::Scalar(s) => Some(ScalarSlot {
-            name: graph.value(v).name.to_string(),
-            dtype: s.ty.dtype(),
-            min: s.min,
-            max: s.max,
-            default: s.default,
-            advance: s.advance.clone(),
-        }),
+#[cfg(test)]
+impl NamedGraph {
+    /// The only entry of a program.
+    pub fn main(graph: Graph) -> NamedGraph {
+        let symbols = graph.symbols().iter().map(|(id, _)| id).collect();
+        NamedGraph { name: Entry::MAIN.to_owned(), graph, symbols }
+    }
+}
+
+fn scalar_of(graph: &Graph, v: ValueId) -> Option<&Scalar> {
+    match &graph.def(v).op {
+        Op::Scalar(scalar) => Some(scalar),
         _ => None,
+    }
+}
+
+/// The scalars that advance with every replay of a graph.
+fn advancing(graph: &Graph) -> Vec<ScalarId> {
+    let scalars = (0..).map(ScalarId).zip(graph.scalars());
+    let advance = |v| scalar_of(graph, v).is_some_and(|s| s.advance.is_some());
+    scalars.filter(|(_, v)| advance(*v)).map(|(id, _)| id).collect()
+}
+
+/// The scalars, which all entries have; some advance in some of them.
+fn scalar_slots(graphs: &[NamedGraph]) -> Vec<ScalarSlot> {
+    let numbers = graphs.first().map_or(0, |entry| entry.graph.scalars().len());
+    let slot = |number: usize| {
+        let of = |entry: &'_ NamedGraph| {
+            let v = *entry.graph.scalars().get(number)?;
+            let scalar = scalar_of(&entry.graph, v)?;
+            Some(ScalarSlot {
+                name: entry.graph.value(v).name.to_string(),
+                dtype: scalar.ty.dtype(),
+                min: scalar.min,
+                max: scalar.max,
+                default: scalar.default,
+                advance: scalar.advance.clone(),
+            })
+        };
+        let slots = graphs.iter().filter_map(of);
+        slots.reduce(|a, b| if a.advance.is_some() { a } else { b })
     };
-    graph.scalars().into_iter().filter_map(slot).collect()
+    (0..numbers).filter_map(slot).collect()
 }
 
 fn state_init(graph: &Graph, v: ValueId, params: &BTreeMap<ValueId, u32>) -> StateInit {

@@ -1,7 +1,7 @@
 //! From a graph to a plan.
 //!
-//! [`compile`] is a chain of values, each made once from those before it: the interface, a graph for each range of the
-//! symbols, these lowered, the load steps in groups, programs with places, the plan. Everything is deterministic to the
+//! [`compile_entries`] is a chain of values, each made once from those before it: the graphs of the entries over one set
+//! of leaves, the interface, a graph for each entry and range of its symbols, these lowered, the load steps in groups, programs with places, the plan. Everything is deterministic to the
 //! byte: same graph, target and options, same plan. No device here.
 
 pub mod arena;
@@ -58,20 +58,39 @@ pub use options::{Barriers, Options};
 pub use pumice_opt::OptOptions;
 
 use cost_model::Kernels;
-use interface::Interface;
+use interface::{Interface, NamedGraph};
 use lowered::Lowered;
 use placed::Placing;
+use pumice_ir::entries::{EntryGraph, over_one_interface};
 use pumice_ir::ops::round_products;
 use pumice_ir::{ConstEval, Graph};
 use pumice_opt::PassCx;
-use pumice_plan::{Plan, PlanForm};
+use pumice_plan::{Entry, Plan, PlanForm};
 use pumice_types::{SymbolTable, Target};
 use residence::LoadGroups;
 use select::Selection;
 
 /// Compiles a graph for a target. `fold` evaluates what is constant.
+///
+/// # Errors
+/// As [`compile_entries`].
 pub fn compile(
     graph: &Graph,
+    target: &Target,
+    options: &Options,
+    fold: &dyn ConstEval,
+) -> Result<Plan, CompileError> {
+    compile_entries(&[(Entry::MAIN, graph)], target, options, fold)
+}
+
+/// Compiles several graphs into one plan, each an entry with inputs, outputs and runs of its own. Params, states,
+/// scalars and symbols of one name are one; the entries share weights, what is derived from them, states and scratch.
+///
+/// # Errors
+/// [`CompileError::Entries`] where a name is one thing in one graph and another in another; otherwise what is wrong
+/// with a graph, the options or the target.
+pub fn compile_entries(
+    entries: &[(&str, &Graph)],
     target: &Target,
     options: &Options,
     fold: &dyn ConstEval,
@@ -80,11 +99,10 @@ pub fn compile(
     let selection = Selection::read(target, options.precision)?;
     let kernels = Kernels { target, selection: &selection };
     let passes = Passes { options, kernels: &kernels, fold };
-    let graph = passes.whole(graph)?;
-    let ranges = specialize::ranges(&graph, &options.specializations)?;
-    let interface = Interface::of(&graph, target, options.guard_bytes)?;
-    let (name, symbols) = (graph.name().to_owned(), graph.symbols().clone());
-    let graphs = passes.ranges(graph, ranges, &interface)?;
+    let entries = passes.entries(entries)?;
+    let interface = Interface::of(&entries, target, options.guard_bytes)?;
+    let (name, symbols) = (entries[0].graph.name().to_owned(), entries[0].graph.symbols().clone());
+    let graphs = passes.ranges(entries, &interface)?;
     let lowered = Lowered::of(graphs, &interface, &kernels, options.guard_bytes)?;
     let loads = LoadGroups::of(&lowered, &interface, options)?;
     let status_ops = lowered.status_ops.iter().cloned().collect();
@@ -103,6 +121,7 @@ pub fn compile(
         joined: placed.joined,
         constants: placed.constants,
         states: interface.states,
+        entries: interface.entries,
         inputs: interface.inputs,
         outputs: interface.outputs,
         regions: placed.regions,
@@ -135,21 +154,41 @@ impl Passes<'_> {
         pumice_opt::optimize_whole(&rounded, &self.options.opt, &self.cx(None)).map_err(pass_error)
     }
 
-    /// A graph for each range of the symbols, with the same interface.
+    /// The graphs of the entries over one set of leaves, after those passes.
+    fn entries(&self, graphs: &[(&str, &Graph)]) -> Result<Vec<NamedGraph>, CompileError> {
+        let shared = over_one_interface(graphs).map_err(CompileError::Entries)?;
+        let named = graphs.iter().zip(shared).map(|((name, _), EntryGraph { graph, symbols })| {
+            Ok(NamedGraph { name: (*name).to_owned(), graph: self.whole(&graph)?, symbols })
+        });
+        named.collect()
+    }
+
+    /// For each entry a graph for each range of its symbols, with the same interface.
     fn ranges(
         &self,
-        graph: Graph,
-        ranges: Vec<SymbolTable>,
+        entries: Vec<NamedGraph>,
         interface: &Interface,
-    ) -> Result<Vec<Graph>, CompileError> {
-        let copies = std::iter::repeat_n(graph, ranges.len()).zip(ranges);
-        let graphs = copies.map(|(graph, range)| {
-            let graph = pumice_opt::optimize_range(graph, &self.options.opt, &self.cx(Some(&range)));
-            let graph = graph.map_err(pass_error)?;
-            interface.is_of(&graph)?;
-            Ok(graph.with_symbols(range))
+    ) -> Result<Vec<Vec<Graph>>, CompileError> {
+        let graphs = entries.into_iter().enumerate().map(|(number, entry)| {
+            let ranges = specialize::ranges(&entry, &self.options.specializations)?;
+            let copies = std::iter::repeat_n(entry.graph, ranges.len()).zip(ranges);
+            let graphs = copies.map(|(graph, range)| self.range(graph, range, (interface, number)));
+            graphs.collect()
         });
         graphs.collect()
+    }
+
+    /// The graph of a range, which has the interface of the entry of that number.
+    fn range(
+        &self,
+        graph: Graph,
+        range: SymbolTable,
+        (interface, entry): (&Interface, usize),
+    ) -> Result<Graph, CompileError> {
+        let graph = pumice_opt::optimize_range(graph, &self.options.opt, &self.cx(Some(&range)));
+        let graph = graph.map_err(pass_error)?;
+        interface.is_of(&graph, entry)?;
+        Ok(graph.with_symbols(range))
     }
 }
 

@@ -3,16 +3,16 @@
 //! In: one graph for each range of the symbols, the interface. Out: for each range its run and load steps, its frame
 //! and what a binding must keep; constants and names of the status block, which ranges share.
 
-use crate::constants::Constants;
+use crate::constants::{Constants, Hidden};
 use crate::cost_model::Kernels;
 use crate::cx::{Leaves, LowerCx, Refusal};
 use crate::error::CompileError;
 use crate::interface::Interface;
-use crate::unplaced::{UnplacedProgram, UnplacedStep};
+use crate::unplaced::{StorageClass, UnplacedProgram, UnplacedStep};
 use crate::{boundary, branches, found, index, layout, load, lower, trip_count};
 use indexmap::IndexSet;
 use pumice_ir::Graph;
-use pumice_plan::{Frame, RunCheck};
+use pumice_plan::{Entry, Frame, RunCheck};
 use pumice_types::{SymbolTable, Tensor};
 
 /// All ranges.
@@ -25,8 +25,10 @@ pub struct Lowered {
     pub constants: Vec<Tensor>,
 }
 
-/// What lowering made for one range.
+/// What lowering made for one range of an entry.
 pub struct LoweredRange {
+    /// The entry's number.
+    pub entry: u32,
     /// Values of the symbols.
     pub symbols: SymbolTable,
     /// Steps of the run.
@@ -40,40 +42,57 @@ pub struct LoweredRange {
 }
 
 impl Lowered {
-    /// Of the graphs of all ranges.
+    /// Of the graphs of all entries and their ranges.
     ///
     /// # Errors
     /// Nodes that no kernel computes, extents that kernels do not count to, feeds and outputs that do not fit.
     pub fn of(
-        graphs: Vec<Graph>,
+        entries: Vec<Vec<Graph>>,
         interface: &Interface,
         kernels: &Kernels<'_>,
         guard: u64,
     ) -> Result<Lowered, CompileError> {
         let target = kernels.target;
+        let numbered =
+            (0u32..).zip(entries).flat_map(|(entry, graphs)| graphs.into_iter().map(move |g| (entry, g)));
+        let (of_entries, graphs): (Vec<u32>, Vec<Graph>) = numbered.unzip();
         let mut constants = Constants::of(&graphs, target, guard)?;
-        let (mut ranges, mut blocks, mut hidden) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut ranges, mut blocks, mut hidden) = (Vec::new(), Vec::new(), Hidden::after(constants.count()));
         let mut status_ops = IndexSet::new();
-        for (graph, slots) in graphs.into_iter().zip(std::mem::take(&mut constants.of_graphs)) {
-            let leaves = Leaves { constants: slots, hidden: constants.count(), joined: &interface.joined };
+        let slots = std::mem::take(&mut constants.of_graphs);
+        for ((entry, graph), slots) in of_entries.into_iter().zip(graphs).zip(slots) {
+            let leaves =
+                Leaves { constants: slots, hidden: hidden.first_of(entry), joined: &interface.joined };
             let mut cx = LowerCx::new(&graph, target, kernels.selection, leaves, status_ops);
             lower_range(&mut cx)?;
             let made = cx.finish();
             status_ops = made.status_ops;
-            hidden.push(made.hidden);
+            hidden.add(made.hidden)?;
             blocks.push(made.status);
             let mut unplaced = made.unplaced;
+            number_by_plan(&mut unplaced, &interface.entries[entry as usize]);
             let load = load::split(&mut unplaced);
             layout::check_buffers(&unplaced, graph.symbols(), target, guard)?;
             let (frame, checks, symbols) = (made.frame, made.checks, graph.symbols().clone());
-            ranges.push(LoweredRange { symbols, unplaced, load, frame, checks });
+            ranges.push(LoweredRange { entry, symbols, unplaced, load, frame, checks });
         }
         // Only now are all names known that a run's status is read by.
         let names = status_ops.len() as u32;
         let blocks = ranges.iter_mut().zip(blocks);
         blocks.for_each(|(range, block)| boundary::begin_replay(&mut range.unplaced, block, names));
-        let constants = constants.with_hidden(hidden.iter().map(Vec::as_slice))?;
+        let constants = constants.with_hidden(hidden);
         Ok(Lowered { ranges, status_ops, constants })
+    }
+}
+
+/// From here on inputs and outputs have their numbers in the plan.
+fn number_by_plan(unplaced: &mut UnplacedProgram, entry: &Entry) {
+    for buffer in &mut unplaced.buffers {
+        match &mut buffer.class {
+            StorageClass::Input(i) => *i += entry.inputs.start,
+            StorageClass::Output(i) => *i += entry.outputs.start,
+            _ => {}
+        }
     }
 }
 

@@ -123,7 +123,16 @@ impl Placing<'_> {
         let stats = self.stats(&placed, &range.symbols);
         let ranges = range.symbols.iter().map(|(_, s)| (s.min, s.max)).collect();
         let PlacedProgram { program, .. } = placed;
-        Ok(Run { ranges, frame: range.frame, program, checks: range.checks, outputs, states, stats })
+        Ok(Run {
+            entry: range.entry,
+            ranges,
+            frame: range.frame,
+            program,
+            checks: range.checks,
+            outputs,
+            states,
+            stats,
+        })
     }
 
     fn stats(&self, placed: &PlacedProgram, symbols: &SymbolTable) -> Stats {

@@ -1,18 +1,24 @@
 //! Disjoint ranges of the symbols, each with a plan of its own.
 
 use crate::error::CompileError;
+use crate::interface::NamedGraph;
 use pumice_ir::Graph;
 use pumice_types::SymbolTable;
 
-/// The symbol tables of all combinations of ranges; one with the full ranges where nothing is cut. Left out are
+/// The symbol tables of all combinations of ranges of an entry; one with the full ranges where nothing is cut, as no
+/// symbol is that only other entries have. Left out are
 /// combinations that a condition of the graph excludes: nothing can be planned for extents that contradict each other.
-pub fn ranges(graph: &Graph, cuts: &[(String, Vec<u64>)]) -> Result<Vec<SymbolTable>, CompileError> {
+pub fn ranges(entry: &NamedGraph, cuts: &[(String, Vec<u64>)]) -> Result<Vec<SymbolTable>, CompileError> {
+    let NamedGraph { graph, symbols, .. } = entry;
     let mut tables = vec![graph.symbols().clone()];
     for (name, ends) in cuts {
         let wrong = |why: &str| CompileError::Options(format!("specialization of symbol `{name}`: {why}"));
         let id = graph.symbols().find(name).ok_or_else(|| wrong("the graph has no such symbol"))?;
         if !ends.windows(2).all(|w| w[0] < w[1]) {
             return Err(wrong("the ends of its ranges must ascend"));
+        }
+        if !symbols.contains(&id) {
+            continue;
         }
         let mut next = Vec::new();
         for table in &tables {
@@ -52,7 +58,7 @@ mod tests {
         let g = GraphBuilder::new("g");
         let x = g.input("x", f32([sym("n", 1..=100)]));
         g.output("y", x);
-        let graph = g.build().expect("one input, one output");
+        let graph = NamedGraph::main(g.build().expect("one input, one output"));
         let cut = |ends: &[u64]| {
             ranges(&graph, &[("n".into(), ends.to_vec())]).map(|t| {
                 t.iter().map(|t| t.iter().next().map(|(_, s)| (s.min, s.max)).expect("n")).collect::<Vec<_>>()
@@ -69,7 +75,7 @@ mod tests {
         let g = GraphBuilder::new("g");
         let x = g.input("x", f32([sym("n", 1..=2), 3.into()]));
         g.output("y", g.reshape_to(x, vec![DimExpr::constant(3), DimExpr::constant(2)]));
-        let graph = g.build().expect("sound for n = 2");
+        let graph = NamedGraph::main(g.build().expect("sound for n = 2"));
         let tables = ranges(&graph, &[("n".into(), vec![1])]).expect("one is left");
         let left: Vec<(u64, u64)> =
             tables.iter().flat_map(|t| t.iter().map(|(_, s)| (s.min, s.max)).collect::<Vec<_>>()).collect();

@@ -1,7 +1,7 @@
 //! What changed between two plans. In: two plans. Out: one difference per thing that is not the same; none only where
 //! the plans are equal. Never here: a judgement.
 
-use crate::hist::ranges;
+use crate::hist::run_label;
 use crate::plan::{Plan, Program, Run, Segment};
 use crate::print::{branches, turns_of};
 use crate::region::RegionKind;
@@ -128,7 +128,7 @@ impl List<'_> {
     /// Runs are matched by the ranges of their symbols.
     fn runs(&mut self, a: &Plan, b: &Plan) {
         let by_range = |p: &Plan| -> BTreeMap<String, usize> {
-            p.runs.iter().enumerate().map(|(i, r)| (ranges(&p.symbols, r), i)).collect()
+            p.runs.iter().enumerate().map(|(i, r)| (run_label(p, r), i)).collect()
         };
         let (left, right) = (by_range(a), by_range(b));
         for (range, &i) in &left {

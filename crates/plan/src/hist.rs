@@ -60,9 +60,18 @@ pub fn histogram(plan: &Plan) -> Vec<Histogram> {
     let name = |param: u32| plan.params.get(param as usize).map_or("?", |p| p.name.as_str());
     let stream =
         |s: &Stream| Histogram::of(format!("stream of {}", name(s.param)), &s.program, &plan.symbols);
-    let run = |r: &Run| Histogram::of(ranges(&plan.symbols, r), &r.program, &r.symbols_of(&plan.symbols));
+    let run = |r: &Run| Histogram::of(run_label(plan, r), &r.program, &r.symbols_of(&plan.symbols));
     let (streams, runs) = (plan.streams.iter().map(stream), plan.runs.iter().map(run));
     load.into_iter().chain(streams).chain(runs).collect()
+}
+
+/// A run as people read it: the ranges of its symbols, and of several entries which it is of.
+pub fn run_label(plan: &Plan, run: &Run) -> String {
+    let ranges = ranges(&plan.symbols, run);
+    match plan.entry_of(run).filter(|_| plan.entries.len() > 1) {
+        Some(entry) => format!("entry {}  {ranges}", entry.name),
+        None => ranges,
+    }
 }
 
 /// The ranges of a run as people read them; `every binding` where there are no symbols.

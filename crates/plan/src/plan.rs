@@ -1,6 +1,7 @@
 //! The plan: a value that says where every byte lives, what runs when, and what separates it. Made and checked with
 //! no GPU, never edited after planning.
 
+use crate::entry::Entry;
 use crate::file::PlanForm;
 use crate::frame::Frame;
 use crate::kernel::Fingerprint;
@@ -85,6 +86,8 @@ pub enum StateInit {
     Param(u32),
     /// These natural bytes.
     Data(Vec<u8>),
+    /// Whatever is given by its name before the first run; a reset waits for it again.
+    Given,
 }
 
 /// A persistent state: natural bytes in region `states`.
@@ -334,6 +337,9 @@ pub struct RunCheck {
 /// The plan for one range of the symbols.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
+    /// Which entry it is of: an index into the plan's `entries`.
+    #[serde(default)]
+    pub entry: u32,
     /// Smallest and largest value of each symbol, in the order of the symbol table.
     pub ranges: Vec<(u64, u64)>,
     /// What changes between runs.
@@ -342,7 +348,7 @@ pub struct Run {
     pub program: Program,
     /// Conditions on bindings and scalars.
     pub checks: Vec<RunCheck>,
-    /// For each output, the version its bytes hold at the end.
+    /// For each output of its entry, the version its bytes hold at the end.
     pub outputs: Vec<VersionId>,
     /// For each state, the version its bytes hold at the end.
     pub states: Vec<VersionId>,
@@ -448,9 +454,11 @@ pub struct Plan {
     pub constants: Vec<ConstantSlot>,
     /// States.
     pub states: Vec<StateSlot>,
-    /// Inputs in declaration order.
+    /// What it runs; one where it is made from one graph.
+    pub entries: Vec<Entry>,
+    /// Inputs in declaration order, entry by entry.
     pub inputs: Vec<IoSlot>,
-    /// Outputs in declaration order.
+    /// Outputs in declaration order, entry by entry.
     pub outputs: Vec<IoSlot>,
     /// Names of the ops in the status block, by number.
     pub status_ops: Vec<String>,
@@ -461,7 +469,7 @@ pub struct Plan {
     /// The parts of the load program that streamed params are passed through; one for each such param.
     #[serde(default)]
     pub streams: Vec<Stream>,
-    /// One per specialization; ranges are disjoint and cover every binding.
+    /// One per entry and specialization; the ranges of an entry are disjoint and cover every binding.
     pub runs: Vec<Run>,
 }
 
@@ -482,6 +490,7 @@ impl Plan {
             joined: Vec::new(),
             constants: Vec::new(),
             states: Vec::new(),
+            entries: Vec::new(),
             inputs: Vec::new(),
             outputs: Vec::new(),
             status_ops: Vec::new(),
@@ -502,9 +511,9 @@ impl Plan {
         self.region(kind).map_or(Bytes::ZERO, Region::size)
     }
 
-    /// The run whose ranges hold the bindings.
-    pub fn run_for(&self, value: impl Fn(SymbolId) -> Option<u64> + Copy) -> Option<usize> {
-        self.runs.iter().position(|r| r.covers(value))
+    /// The run of an entry whose ranges hold the bindings.
+    pub fn run_for(&self, entry: usize, value: impl Fn(SymbolId) -> Option<u64> + Copy) -> Option<usize> {
+        self.runs_of(entry).find(|(_, run)| run.covers(value)).map(|(number, _)| number)
     }
 
     /// A scalar by name.

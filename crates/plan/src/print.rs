@@ -3,7 +3,7 @@
 //! [`Plan`]'s `Display` is everything; [`summary`] is one screen.
 
 use crate::frame::{FrameSlot, FrameWord};
-use crate::hist::{Histogram, ranges};
+use crate::hist::{Histogram, run_label};
 use crate::plan::{Plan, Program, Run, Segment, StateInit, Stats, VersionOrigin};
 use crate::region::RegionKind;
 use crate::step::{Grid, Step, StepId, StepKind, Use};
@@ -26,7 +26,7 @@ impl fmt::Display for Plan {
             program(f, self, &s.program)?;
         }
         for (i, run) in self.runs.iter().enumerate() {
-            writeln!(f, "run {i}  {}", ranges(&self.symbols, run))?;
+            writeln!(f, "run {i}  {}", run_label(self, run))?;
             frame(f, self, run)?;
             checks(f, self, run)?;
             program(f, self, &run.program)?;
@@ -49,14 +49,14 @@ fn write_summary(f: &mut dyn Write, plan: &Plan) -> fmt::Result {
     regions(f, plan)?;
     for run in &plan.runs {
         let s = &run.stats;
-        write!(f, "{}  steps {}  levels {}", ranges(&plan.symbols, run), s.steps, s.levels)?;
+        write!(f, "{}  steps {}  levels {}", run_label(plan, run), s.steps, s.levels)?;
         write!(f, "  barriers {}  segments {}", s.barriers, segments(&run.program))?;
         write!(f, "  scratch {} (ratio {:.2})", s.scratch, s.scratch_ratio())?;
         writeln!(f, "  floor {:.0} us{}", s.floor.total_us, per_layer(run).unwrap_or_default())?;
     }
     let longest = plan.runs.iter().max_by_key(|r| r.program.steps.len());
     let Some(run) = longest else { return Ok(()) };
-    let histogram = Histogram::of(ranges(&plan.symbols, run), &run.program, &run.symbols_of(&plan.symbols));
+    let histogram = Histogram::of(run_label(plan, run), &run.program, &run.symbols_of(&plan.symbols));
     writeln!(f, "kernels of {}", histogram.range)?;
     for k in histogram.kernels.iter().take(12) {
         writeln!(f, "{:>6}  {:>10}  {}", k.steps, k.bytes.to_string(), k.label)?;
@@ -138,12 +138,18 @@ fn slots(f: &mut dyn Write, plan: &Plan) -> fmt::Result {
             StateInit::Zeros => "zeros".to_owned(),
             StateInit::Param(p) => plan.params.get(*p as usize).map_or("?", |p| &p.name).to_owned(),
             StateInit::Data(_) => "data".to_owned(),
+            StateInit::Given => "what is given".to_owned(),
         };
         writeln!(f, "state {}  {}{:?}  {}  begins as {init}", s.name, s.dtype, s.shape, s.span)?;
     }
-    for (what, list) in [("input", &plan.inputs), ("output", &plan.outputs)] {
-        for s in list {
-            writeln!(f, "{what} {}  {}[{}]  {}", s.name, s.dtype, shape(plan, &s.shape), s.span)?;
+    for entry in &plan.entries {
+        if plan.entries.len() > 1 {
+            writeln!(f, "entry {}", entry.name)?;
+        }
+        for (what, list) in [("input", plan.inputs_of(entry)), ("output", plan.outputs_of(entry))] {
+            for s in list {
+                writeln!(f, "{what} {}  {}[{}]  {}", s.name, s.dtype, shape(plan, &s.shape), s.span)?;
+            }
         }
     }
     Ok(())

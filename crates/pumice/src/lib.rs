@@ -61,10 +61,10 @@ pub use pumice_import::{
     Model, SafetensorsFile, WeightInfo, WeightSource,
 };
 pub use pumice_ir::{
-    AttrError, BuildError, BuildErrors, CallSite, Constraint, CountRange, Feed, FeedKind, Fill, FloatRange,
-    GradError, Graph, GraphBuilder, Mistake, Node, NodeId, Op, OpError, Output, Patch, PatchError, Place,
-    Relation, Succession, TypeSpec, Value, ValueId, ValueInfo, ValueType, VerifyError, bf16, bool_, dim, f16,
-    f32, i32, i64, ops, shape::DimSpec, sym, tensor, text, u32,
+    AttrError, BuildError, BuildErrors, CallSite, Constraint, CountRange, EntryError, Feed, FeedKind, Fill,
+    FloatRange, GradError, Graph, GraphBuilder, Mistake, Node, NodeId, Op, OpError, Output, Patch,
+    PatchError, Place, Relation, Succession, TypeSpec, Value, ValueId, ValueInfo, ValueType, VerifyError,
+    bf16, bool_, dim, f16, f32, i32, i64, ops, shape::DimSpec, sym, tensor, text, u32,
 };
 #[cfg(feature = "models")]
 pub use pumice_models::{
@@ -73,7 +73,7 @@ pub use pumice_models::{
 pub use pumice_plan::check::CheckError;
 pub use pumice_plan::kernel::{Feature, RegisterError};
 pub use pumice_plan::{
-    BindingError, CheckedPlan, DeviceIndex, Fingerprint, FrameError, InputError, InputUse, KernelDecl,
+    BindingError, CheckedPlan, DeviceIndex, Entry, Fingerprint, FrameError, InputError, InputUse, KernelDecl,
     Kernels, Lack, Limit, Meaning, MeaningGraph, Placement, Plan, PlanFileError, PlanForm, Precision,
     RegionKind, ScalarSlot, Span, StepId, Unsound, Use,
 };
@@ -129,6 +129,54 @@ pub fn compile(graph: &Graph, device: &Device, options: &Options) -> Result<Exec
     Ok(Executable::new(device.shared(), plan, device.host_ops())?)
 }
 
+/// Compiles several graphs into one executable: each an *entry* with inputs, outputs and ranges of its own, over the
+/// same params, states, scalars and symbols. Weights, what is derived from them, states and scratch are there once; a
+/// session runs the entries one after the other ([`Session::entry`]).
+///
+/// ```
+/// use pumice::{Device, GraphBuilder, Options, TensorView, f32};
+///
+/// let add = GraphBuilder::new("add");
+/// let (sum, x) = (add.state("sum", f32([2])), add.input("x", f32([2])));
+/// add.state_write(sum, add.add(add.state_read(sum), x));
+/// let tell = GraphBuilder::new("tell");
+/// tell.output("sum", tell.state_read(tell.state("sum", f32([2]))));
+///
+/// let entries = [("add", &add.build()?), ("tell", &tell.build()?)];
+/// let exe = pumice::compile_entries(&entries, &Device::cpu(), &Options::default())?;
+/// let mut session = exe.session()?;
+/// for _ in 0..3 {
+///     session.entry("add")?.run(&[("x", TensorView::f32(&[1.0, 2.0], [2]))])?;
+/// }
+/// let told = session.entry("tell")?.run(&[])?;
+/// assert_eq!(told.get("sum")?.to_vec::<f32>()?, [3.0, 6.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// As [`compile`]; [`CompileError::Entries`] names every param, state, scalar and symbol that is declared otherwise in
+/// one graph than in another, and every name that is one kind of thing here and another there.
+pub fn compile_entries(
+    entries: &[(&str, &Graph)],
+    device: &Device,
+    options: &Options,
+) -> Result<Executable, Error> {
+    let plan = plan_entries_with(entries, device.target(), options, device.custom_ops())?;
+    Ok(Executable::new(device.shared(), plan, device.host_ops())?)
+}
+
+/// As [`compile_entries`], for a target without any device.
+///
+/// # Errors
+/// As [`compile_entries`], without those of a device.
+pub fn plan_entries(
+    entries: &[(&str, &Graph)],
+    target: &Target,
+    options: &Options,
+) -> Result<CheckedPlan, Error> {
+    plan_entries_with(entries, target, options, &CustomOps::new())
+}
+
 /// Compiles a graph for a target without any device, and has the independent checker go over the plan: what a device
 /// loads is a checked plan, in every build.
 ///
@@ -148,12 +196,24 @@ pub fn plan_with(
     options: &Options,
     custom: &CustomOps,
 ) -> Result<CheckedPlan, Error> {
-    let mistakes = custom.mistakes(graph);
+    plan_entries_with(&[(Entry::MAIN, graph)], target, options, custom)
+}
+
+fn plan_entries_with(
+    entries: &[(&str, &Graph)],
+    target: &Target,
+    options: &Options,
+    custom: &CustomOps,
+) -> Result<CheckedPlan, Error> {
+    let mistakes: Vec<_> = entries.iter().flat_map(|(_, graph)| custom.mistakes(graph)).collect();
     if !mistakes.is_empty() {
         return Err(Error::Custom { mistakes });
     }
     #[cfg(feature = "tracing")]
-    let _span = tracing::debug_span!(target: "pumice", "compile", graph = graph.name()).entered();
-    let plan = pumice_compile::compile(graph, target, options, &pumice_cpu_ref::RefEval)?;
+    let _span = {
+        let graph = entries.first().map_or("", |(_, graph)| graph.name());
+        tracing::debug_span!(target: "pumice", "compile", graph).entered()
+    };
+    let plan = pumice_compile::compile_entries(entries, target, options, &pumice_cpu_ref::RefEval)?;
     Ok(CheckedPlan::compiled(plan)?)
 }

@@ -6,14 +6,27 @@
 use crate::error::{NameKind, RuntimeError, SymbolSource};
 use crate::tables::DimRule;
 use crate::values::Shape;
-use pumice_plan::Plan;
+use pumice_plan::{Entry, Plan};
 use pumice_types::{Bindings, DimExpr, Symbol, SymbolId, Var};
+use std::ops::Range;
 
 /// Who bound a symbol: `Bound`, or (input, axis).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     Bound,
     Input(usize, usize),
+}
+
+/// What the symbols are found for.
+pub(crate) struct Asked<'a> {
+    /// The entry.
+    pub entry: &'a Entry,
+    /// Its part of the plan's inputs.
+    pub inputs: Range<usize>,
+    /// Of all inputs of the plan, per axis.
+    pub rules: &'a [Vec<DimRule>],
+    /// Of all inputs of the plan; those of the entry are the given ones.
+    pub shapes: &'a [Shape],
 }
 
 /// Values of the symbols while they are found. Kept between runs so that nothing is allocated.
@@ -30,7 +43,7 @@ impl Solution {
     }
 
     /// Compares the rank and the constant axes of an input, and binds the symbols it shows.
-    pub fn take(
+    fn take(
         &mut self,
         plan: &Plan,
         input: usize,
@@ -56,37 +69,44 @@ impl Solution {
         Ok(())
     }
 
-    /// Checks that every symbol has a value it may have, writes the bindings, then compares the other axes.
-    pub fn finish(
+    /// Finds every symbol's value from the shapes of an entry's inputs, checks that it may have it, writes the bindings,
+    /// and compares the other axes.
+    pub fn solve(
         &mut self,
         plan: &Plan,
-        rules: &[Vec<DimRule>],
-        shapes: &[Shape],
+        asked: &Asked<'_>,
         bindings: &mut Bindings,
     ) -> Result<(), RuntimeError> {
-        for ((_, symbol), value) in plan.symbols.iter().zip(&mut self.values) {
-            if value.is_none() && symbol.min == symbol.max && !symbol.found {
-                *value = Some((symbol.min, Source::Bound));
-            }
+        for input in asked.inputs.clone() {
+            self.take(plan, input, &asked.rules[input], &asked.shapes[input])?;
         }
-        let unbound = plan.symbols.iter().zip(&self.values).filter(|((_, s), v)| v.is_none() && !s.found);
-        let names: Vec<String> = unbound.map(|((_, s), _)| s.name.clone()).collect();
-        if !names.is_empty() {
-            return Err(RuntimeError::UnboundSymbols { names });
-        }
+        self.check_bound(plan, asked.entry)?;
         for ((id, symbol), value) in plan.symbols.iter().zip(&self.values) {
             if let Some((value, source)) = *value {
                 check_symbol(symbol, value, || name_source(plan, source))?;
                 bindings.bind(id, value);
             } else {
-                // What is found is no larger; the run says what it was.
+                // What is found is no larger, and the run says what it was; nothing asks for what other entries have.
                 bindings.bind(id, symbol.max);
             }
         }
-        for (input, (rules, shape)) in rules.iter().zip(shapes).enumerate() {
-            compare(plan, input, rules, shape, bindings)?;
+        for input in asked.inputs.clone() {
+            compare(plan, input, &asked.rules[input], &asked.shapes[input], bindings)?;
         }
         Ok(())
+    }
+
+    /// Every symbol of the entry has a value: its only one where there is one.
+    fn check_bound(&mut self, plan: &Plan, entry: &Entry) -> Result<(), RuntimeError> {
+        for ((_, symbol), value) in plan.symbols.iter().zip(&mut self.values) {
+            if value.is_none() && symbol.min == symbol.max && !symbol.found {
+                *value = Some((symbol.min, Source::Bound));
+            }
+        }
+        let symbols = plan.symbols.iter().zip(&self.values);
+        let unbound = symbols.filter(|((id, s), v)| v.is_none() && !s.found && entry.has_symbol(*id));
+        let names: Vec<String> = unbound.map(|((_, s), _)| s.name.clone()).collect();
+        if names.is_empty() { Ok(()) } else { Err(RuntimeError::UnboundSymbols { names }) }
     }
 
     /// The value of a symbol.

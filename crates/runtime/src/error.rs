@@ -11,6 +11,8 @@ use std::fmt;
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NameKind {
+    /// An entry of the program.
+    Entry,
     /// An input of the graph.
     Input,
     /// An output of the graph.
@@ -30,6 +32,7 @@ pub enum NameKind {
 impl fmt::Display for NameKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            NameKind::Entry => "entry",
             NameKind::Input => "input",
             NameKind::Output => "output",
             NameKind::Param => "param",
@@ -138,6 +141,12 @@ pub enum RuntimeError {
     /// Params that were never set.
     #[error("no value for param {}; set it with Executable::set_param", list(.names))]
     MissingParams {
+        /// All of them, in the plan's order.
+        names: Vec<String>,
+    },
+    /// States that begin with what is given, and were not given.
+    #[error("no value for state {}; write it with Session::state", list(.names))]
+    MissingStates {
         /// All of them, in the plan's order.
         names: Vec<String>,
     },

@@ -11,7 +11,8 @@ use crate::params::{Params, Payload, check_length};
 use crate::session::Session;
 use crate::span::span;
 use crate::tables::{Tables, find, part};
-use pumice_plan::{CheckedPlan, Plan, ScalarSlot};
+use indexmap::IndexSet;
+use pumice_plan::{CheckedPlan, Entry, IoSlot, Plan, ScalarSlot};
 use pumice_types::{ByteSource, Bytes, Tensor, TensorView};
 use std::fmt;
 use std::sync::Arc;
@@ -77,16 +78,44 @@ impl Executable {
         &self.inner.plan
     }
 
-    /// The inputs in declaration order. An extent that is a symbol alone binds it.
-    pub fn inputs(&self) -> Vec<TensorInfo> {
-        let plan = self.plan();
-        plan.inputs.iter().map(|s| TensorInfo::of(plan, &s.name, s.dtype, &s.shape)).collect()
+    /// Names of the entries; one where it was compiled from one graph.
+    pub fn entries(&self) -> Vec<&str> {
+        self.inner.tables.entries.iter().map(String::as_str).collect()
     }
 
-    /// The outputs in declaration order.
+    /// The inputs of the first entry in declaration order. An extent that is a symbol alone binds it.
+    pub fn inputs(&self) -> Vec<TensorInfo> {
+        self.infos(self.plan().entries.first().map_or(&[], |entry| self.plan().inputs_of(entry)))
+    }
+
+    /// The outputs of the first entry in declaration order.
     pub fn outputs(&self) -> Vec<TensorInfo> {
+        self.infos(self.plan().entries.first().map_or(&[], |entry| self.plan().outputs_of(entry)))
+    }
+
+    /// The inputs of an entry in declaration order.
+    ///
+    /// # Errors
+    /// [`RuntimeError::UnknownName`] for an entry that the program does not have.
+    pub fn inputs_of(&self, entry: &str) -> Result<Vec<TensorInfo>, RuntimeError> {
+        Ok(self.infos(self.plan().inputs_of(self.find_entry(entry)?)))
+    }
+
+    /// The outputs of an entry in declaration order.
+    ///
+    /// # Errors
+    /// [`RuntimeError::UnknownName`] for an entry that the program does not have.
+    pub fn outputs_of(&self, entry: &str) -> Result<Vec<TensorInfo>, RuntimeError> {
+        Ok(self.infos(self.plan().outputs_of(self.find_entry(entry)?)))
+    }
+
+    fn find_entry(&self, name: &str) -> Result<&Entry, RuntimeError> {
+        Ok(&self.plan().entries[find(&self.inner.tables.entries, NameKind::Entry, name)?])
+    }
+
+    fn infos(&self, slots: &[IoSlot]) -> Vec<TensorInfo> {
         let plan = self.plan();
-        plan.outputs.iter().map(|s| TensorInfo::of(plan, &s.name, s.dtype, &s.shape)).collect()
+        slots.iter().map(|s| TensorInfo::of(plan, &s.name, s.dtype, &s.shape)).collect()
     }
 
     /// The params, as they are stored.
@@ -281,12 +310,13 @@ impl Executable {
         self.inner.params.missing(&self.inner.plan)
     }
 
-    /// The index of an output, for `Session::run_read`.
+    /// The index of an output of the first entry, for `Session::run_read`.
     ///
     /// # Errors
-    /// [`RuntimeError::UnknownName`] for an output that the plan does not have.
+    /// [`RuntimeError::UnknownName`] for an output that the entry does not have.
     pub fn output_index(&self, name: &str) -> Result<usize, RuntimeError> {
-        find(&self.inner.tables.outputs, NameKind::Output, name)
+        let of_first = self.inner.tables.of_entries.first();
+        find(of_first.map_or(&IndexSet::new(), |names| &names.outputs), NameKind::Output, name)
     }
 
     /// Position and bytes of a param.

@@ -7,6 +7,7 @@ use crate::params::check_length;
 use crate::rows::Rows;
 use crate::session::Session;
 use crate::tables::{find, part};
+use pumice_plan::IoSlot;
 use pumice_types::Tensor;
 use pumice_types::tensor::byte_count;
 use std::ops::Range;
@@ -18,7 +19,7 @@ impl Session {
     /// # Errors
     /// [`RuntimeError::NoResults`] where no run has left any, [`RuntimeError::Device`] where a read fails.
     pub fn outputs(&mut self) -> Result<Outputs, RuntimeError> {
-        let names = Arc::clone(&self.inner.tables.outputs);
+        let names = Arc::clone(&self.names(&self.inner).outputs);
         let tensors = (0..names.len()).map(|o| self.read_output(o)).collect::<Result<_, _>>()?;
         Ok(Outputs { names, tensors })
     }
@@ -71,7 +72,7 @@ impl Session {
     /// As [`Session::read_output`], and [`RuntimeError::Length`] for a buffer of another size.
     pub fn read_output_into(&mut self, output: usize, bytes: &mut [u8]) -> Result<(), RuntimeError> {
         let expected = self.output_bytes(output)?;
-        let slot = &self.inner.plan.outputs[output];
+        let slot = self.output_slot(output);
         check_length(NameKind::Output, &slot.name, "bytes", expected, bytes.len() as u64)?;
         if !bytes.is_empty() {
             self.device.read(part(slot.span, 0, expected), bytes)?;
@@ -93,7 +94,7 @@ impl Session {
     ) -> Result<Tensor, RuntimeError> {
         let output = self.find_output(name)?;
         let mut shape = self.output_shape(output)?.to_vec();
-        let slot = &self.inner.plan.outputs[output];
+        let slot = self.output_slot(output);
         let rows = Rows::new((NameKind::Output, name), (slot.span, slot.dtype), &shape, axis, &range)?;
         let mut bytes = vec![0; rows.bytes() as usize];
         rows.read(self.device.as_mut(), &mut bytes)?;
@@ -112,19 +113,32 @@ impl Session {
         self.tensor(output, &shape, rows.into_bytes())
     }
 
+    /// The index of an output of the selected entry, for [`Session::run_read`].
+    ///
+    /// # Errors
+    /// [`RuntimeError::UnknownName`] for an output that the entry does not have.
+    pub fn output_index(&self, name: &str) -> Result<usize, RuntimeError> {
+        self.find_output(name)
+    }
+
     pub(crate) fn check_output(&self, output: usize) -> Result<(), RuntimeError> {
-        let count = self.inner.plan.outputs.len();
+        let count = self.names(&self.inner).outputs.len();
         if output < count { Ok(()) } else { Err(RuntimeError::OutputIndex { index: output, count }) }
     }
 
+    /// The slot of an output of the selected entry.
+    pub(crate) fn output_slot(&self, output: usize) -> &IoSlot {
+        &self.inner.plan.outputs[self.names(&self.inner).own_outputs.start + output]
+    }
+
     fn find_output(&self, name: &str) -> Result<usize, RuntimeError> {
-        find(&self.inner.tables.outputs, NameKind::Output, name)
+        find(&self.names(&self.inner).outputs, NameKind::Output, name)
     }
 
     /// Bytes of an output of the last run.
     pub(crate) fn output_bytes(&self, output: usize) -> Result<u64, RuntimeError> {
         let shape = self.output_shape(output)?;
-        let slot = &self.inner.plan.outputs[output];
+        let slot = self.output_slot(output);
         byte_count(slot.dtype, shape).map_err(|source| {
             let name = slot.name.clone();
             RuntimeError::Tensor { kind: NameKind::Output, name, source }
@@ -132,7 +146,7 @@ impl Session {
     }
 
     fn tensor(&self, output: usize, shape: &[u64], bytes: Vec<u8>) -> Result<Tensor, RuntimeError> {
-        let slot = &self.inner.plan.outputs[output];
+        let slot = self.output_slot(output);
         Tensor::from_bytes(slot.dtype, shape, bytes).map_err(|source| {
             let name = slot.name.clone();
             RuntimeError::Tensor { kind: NameKind::Output, name, source }

@@ -4,7 +4,7 @@
 //! In the steady state (same names, same kind of extents) a run allocates nothing but the outputs it returns, and
 //! with [`Session::run_into`] not even those. A frame that would be written with the words it has is not written.
 
-use crate::bind::show;
+use crate::bind::{Asked, show};
 use crate::device::DeviceError;
 use crate::error::{NameKind, RuntimeError};
 use crate::executable::Inner;
@@ -13,7 +13,8 @@ use crate::params::check_length;
 use crate::scalars;
 use crate::session::{Counted, Session, Work, check_input_view};
 use crate::span::span;
-use crate::tables::find;
+use crate::tables::EntryNames;
+use crate::values::Shape;
 use pumice_plan::{Frame, Run, Span};
 use pumice_types::tensor::byte_count;
 use pumice_types::{Bindings, DimExpr, Tensor, TensorView, Var};
@@ -125,7 +126,7 @@ impl Session {
         span!("run", plan = inner.plan.name.as_str(), steps = options.steps);
         let run = self.prepare(&inner, inputs, options)?;
         for buffer in outputs.iter() {
-            let slot = &inner.plan.outputs[buffer.output];
+            let slot = self.output_slot(buffer.output);
             if let Some(given) = buffer.dtype.filter(|&d| d != slot.dtype) {
                 let (kind, name) = (NameKind::Output, slot.name.clone());
                 let (expected, given) = (slot.dtype.into(), given.into());
@@ -178,7 +179,8 @@ impl Session {
     fn excluded(&mut self, inner: &Inner, steps: u32) -> RuntimeError {
         self.frame.run = None;
         self.work.frame_ready = false;
-        let refused = (!inner.plan.runs.is_empty()).then(|| self.check_replays(inner, 0, steps));
+        let first = inner.plan.runs_of(self.entry).next().map(|(number, _)| number);
+        let refused = first.map(|run| self.check_replays(inner, run, steps));
         match refused {
             Some(Err(why)) => why,
             // The checker has seen that conditions exclude what no run covers.
@@ -198,13 +200,14 @@ impl Session {
             return Err(RuntimeError::NoSteps);
         }
         inner.params.check_set(&inner.plan)?;
-        match_inputs(inner, inputs, &mut self.work.given)?;
+        self.check_given(inner)?;
+        match_inputs(inner, self.names(inner), inputs, &mut self.work.given)?;
         self.take_shapes(inner, inputs, options.keep)?;
         self.solve(inner)?;
         let solution = &self.work.solution;
-        let run = inner.plan.run_for(|id| solution.value(id));
+        let run = inner.plan.run_for(self.entry, |id| solution.value(id));
         let Some(run) = run else { return Err(self.excluded(inner, options.steps)) };
-        output_shapes(inner, &mut self.work)?;
+        output_shapes(inner, self.names(inner), &mut self.work)?;
         if !self.frame_matches(run) {
             self.frame.run = None;
             self.work.frame_ready = false;
@@ -216,8 +219,9 @@ impl Session {
     /// The shape of every input: given, bound, or kept.
     fn take_shapes(&mut self, inner: &Inner, inputs: &Inputs<'_>, keep: bool) -> Result<(), RuntimeError> {
         let (mut missing, mut lost) = (Vec::new(), Vec::new());
+        let own = self.names(inner).own_inputs.clone();
         let slots = inner.plan.inputs.iter().zip(&self.inputs).zip(&self.work.given);
-        for (((slot, held), given), shape) in slots.zip(&mut self.work.shapes) {
+        for (((slot, held), given), shape) in slots.zip(&mut self.work.shapes).take(own.end).skip(own.start) {
             let there = held.resident || (held.bound && held.copy.is_some());
             shape.clear();
             match given.and_then(|g| inputs.get(g)) {
@@ -236,12 +240,13 @@ impl Session {
 
     /// Symbols from shapes, into the working bindings.
     fn solve(&mut self, inner: &Inner) -> Result<(), RuntimeError> {
-        let (work, tables) = (&mut self.work, &inner.tables);
-        work.solution.begin(&self.symbols);
-        for (i, (rules, shape)) in tables.rules.iter().zip(&work.shapes).enumerate() {
-            work.solution.take(&inner.plan, i, rules, shape)?;
-        }
-        work.solution.finish(&inner.plan, &tables.rules, &work.shapes, &mut work.bindings)?;
+        let own = self.names(inner).own_inputs.clone();
+        let Work { solution, shapes, bindings, .. } = &mut self.work;
+        let asked =
+            Asked { entry: &inner.plan.entries[self.entry], inputs: own, rules: &inner.tables.rules, shapes };
+        solution.begin(&self.symbols);
+        solution.solve(&inner.plan, &asked, bindings)?;
+        let work = &mut self.work;
         scalars::bind(&self.scalars, &mut work.bindings);
         Ok(())
     }
@@ -257,9 +262,10 @@ impl Session {
     /// Checks scalars, conditions, frame and access rules of every replay, and that scalars have a next value after it.
     /// Leaves the bindings of the first.
     fn check_replays(&mut self, inner: &Inner, number: usize, steps: u32) -> Result<(), RuntimeError> {
+        self.work.scalars.clone_from(&self.scalars);
+        let advances = self.names(inner).advances;
         let (plan, work, run) = (&inner.plan, &mut self.work, &inner.plan.runs[number]);
-        work.scalars.clone_from(&self.scalars);
-        let replays = if inner.tables.advances { steps } else { 1 };
+        let replays = if advances { steps } else { 1 };
         let mut allowance = plan.begin_replays(number, replays)?;
         for replay in 0..replays {
             for (slot, value) in plan.scalars.iter().zip(&work.scalars) {
@@ -275,7 +281,7 @@ impl Session {
                     "the frame advances to other words than the host computes",
                 ));
             }
-            scalars::advance(plan, &work.bindings, &mut work.scalars, replay)?;
+            scalars::advance((plan, run), &work.bindings, &mut work.scalars, replay)?;
             if replay + 1 < replays {
                 work.next_frame.clone_from(&work.frame);
                 run.frame.run_advance(&mut work.next_frame, &[]);
@@ -355,11 +361,11 @@ impl Session {
         let mut words = vec![0u32; frame.base() as usize];
         self.device.read(Session::frame_span(words.len()), bytemuck::cast_slice_mut(&mut words))?;
         frame.bound(0, &words).for_each(|(symbol, value)| self.work.bindings.bind(symbol, value));
-        output_shapes(inner, &mut self.work)
+        output_shapes(inner, self.names(inner), &mut self.work)
     }
 
     fn write_inputs(&mut self, inner: &Inner, inputs: &Inputs<'_>) -> Result<(), RuntimeError> {
-        for i in 0..self.inputs.len() {
+        for i in self.names(inner).own_inputs.clone() {
             if let Some((_, view)) = self.work.given[i].and_then(|g| inputs.get(g)) {
                 self.inputs[i].bound = false;
                 self.inputs[i].copy = None;
@@ -392,10 +398,11 @@ impl Session {
             Clock::Steps => self.work.times = self.device.run_profiled(run, &self.work.bindings)?,
         }
         let replays = self.count_replays(inner, run, repeats)?;
-        if inner.tables.advances {
+        if self.names(inner).advances {
+            let of_run = (&*inner.plan, &inner.plan.runs[run]);
             for _ in 0..replays {
                 scalars::bind(&self.scalars, &mut self.work.bindings);
-                scalars::advance(&inner.plan, &self.work.bindings, &mut self.scalars, 0)?;
+                scalars::advance(of_run, &self.work.bindings, &mut self.scalars, 0)?;
             }
         }
         Ok(())
@@ -411,7 +418,7 @@ impl Session {
             None => Counted { replays: asked, stopped: false },
         };
         self.counted = Counted { replays: self.counted.replays.saturating_add(replays), stopped };
-        if stop.is_some() || inner.tables.advances {
+        if stop.is_some() || self.names(inner).advances {
             self.frame.run = None;
         }
         Ok(replays)
@@ -458,13 +465,14 @@ impl Session {
 /// For each input its position among those given.
 fn match_inputs(
     inner: &Inner,
+    names: &EntryNames,
     inputs: &Inputs<'_>,
     given: &mut Vec<Option<usize>>,
 ) -> Result<(), RuntimeError> {
     given.clear();
     given.resize(inner.plan.inputs.len(), None);
     for (position, (name, view)) in inputs.iter().enumerate() {
-        let input = find(&inner.tables.inputs, NameKind::Input, name)?;
+        let input = names.input(name)?;
         if given[input].replace(position).is_some() {
             return Err(RuntimeError::Duplicate { kind: NameKind::Input, name: (*name).to_owned() });
         }
@@ -474,8 +482,9 @@ fn match_inputs(
 }
 
 /// The actual extents of every output.
-fn output_shapes(inner: &Inner, work: &mut Work) -> Result<(), RuntimeError> {
-    for (slot, shape) in inner.plan.outputs.iter().zip(&mut work.output_shapes) {
+fn output_shapes(inner: &Inner, names: &EntryNames, work: &mut Work) -> Result<(), RuntimeError> {
+    work.output_shapes.resize(names.own_outputs.len(), Shape::new());
+    for (slot, shape) in inner.plan.outputs[names.own_outputs.clone()].iter().zip(&mut work.output_shapes) {
         let wrong = |what: String| RuntimeError::plan(&inner.plan, format!("output `{}`: {what}", slot.name));
         shape.clear();
         for extent in slot.shape.iter() {

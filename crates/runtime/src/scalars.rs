@@ -2,7 +2,7 @@
 //! Integers are exact; an f32 scalar holds the value rounded to f32.
 
 use crate::error::RuntimeError;
-use pumice_plan::{Plan, ScalarSlot};
+use pumice_plan::{Plan, Run, ScalarSlot};
 use pumice_types::{Bindings, DType, ScalarId};
 use std::fmt;
 
@@ -59,8 +59,8 @@ impl fmt::Display for ScalarValue {
     }
 }
 
-/// Checks the declarations. Returns whether any scalar advances.
-pub(crate) fn check_slots(plan: &Plan) -> Result<bool, RuntimeError> {
+/// Checks the declarations.
+pub(crate) fn check_slots(plan: &Plan) -> Result<(), RuntimeError> {
     for slot in &plan.scalars {
         let wrong = |what: &str| RuntimeError::plan(plan, format!("scalar `{}` {what}", slot.name));
         let integral = matches!(slot.dtype, DType::I32 | DType::U32);
@@ -73,7 +73,7 @@ pub(crate) fn check_slots(plan: &Plan) -> Result<bool, RuntimeError> {
         accept(slot, ScalarValue::Float(slot.default))
             .map_err(|e| wrong(&format!("has a bad default: {e}")))?;
     }
-    Ok(plan.scalars.iter().any(|s| s.advance.is_some()))
+    Ok(())
 }
 
 /// The values before any was set.
@@ -126,16 +126,17 @@ pub(crate) fn bind(values: &[ScalarValue], bindings: &mut Bindings) {
     }
 }
 
-/// Adds to every scalar what the device adds at the end of a replay. `bindings` hold the values before it.
+/// Adds to every scalar what the device adds at the end of a replay of a run. `bindings` hold the values before it.
 pub(crate) fn advance(
-    plan: &Plan,
+    (plan, run): (&Plan, &Run),
     bindings: &Bindings,
     values: &mut [ScalarValue],
     replay: u32,
 ) -> Result<(), RuntimeError> {
-    for (slot, value) in plan.scalars.iter().zip(values) {
-        if let (Some(by), ScalarValue::Int(v)) = (&slot.advance, value) {
+    for (id, value) in (0..).map(ScalarId).zip(values) {
+        if let (Some(by), ScalarValue::Int(v)) = (plan.advance_of(run, id), value) {
             let by = by.eval(bindings).map_err(|source| {
+                let slot = &plan.scalars[id.0 as usize];
                 let what = format!("the advance of scalar `{}`", slot.name);
                 RuntimeError::NoValue { what, source, replay }
             })?;

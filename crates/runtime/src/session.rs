@@ -13,7 +13,7 @@ use crate::outcome::RunStatus;
 use crate::params::Held;
 use crate::scalars::{self, ScalarValue};
 use crate::state::StateHandle;
-use crate::tables::{find, part};
+use crate::tables::{EntryNames, find, part};
 use crate::values::Shape;
 use pumice_plan::{RegionKind, Span, StateInit};
 use pumice_types::tensor::byte_count;
@@ -26,6 +26,8 @@ use std::sync::Arc;
 pub struct Session {
     pub(crate) inner: Arc<Inner>,
     pub(crate) device: Box<dyn DeviceSession>,
+    /// The entry that the next call runs.
+    pub(crate) entry: usize,
     pub(crate) inputs: Vec<HeldInput>,
     pub(crate) symbols: Vec<Option<u64>>,
     pub(crate) scalars: Vec<ScalarValue>,
@@ -108,6 +110,7 @@ impl Session {
         let plan = &inner.plan;
         Ok(Session {
             device,
+            entry: 0,
             inputs: vec![HeldInput::default(); plan.inputs.len()],
             symbols: vec![None; plan.symbols.len()],
             scalars: scalars::defaults(plan)?,
@@ -127,6 +130,31 @@ impl Session {
         })
     }
 
+    /// Runs another entry of the program from here on; a session begins with the first. Inputs and outputs are those of
+    /// the entry; states, params, scalars and bound symbols are shared. What the last run of another entry put out can
+    /// no longer be read.
+    ///
+    /// # Errors
+    /// [`RuntimeError::UnknownName`] for an entry that the program does not have.
+    pub fn entry(&mut self, name: &str) -> Result<&mut Session, RuntimeError> {
+        let entry = find(&self.inner.tables.entries, NameKind::Entry, name)?;
+        if entry != self.entry {
+            self.entry = entry;
+            self.results = None;
+        }
+        Ok(self)
+    }
+
+    /// The entry that the next call runs.
+    pub fn entry_name(&self) -> &str {
+        self.inner.tables.entries.get_index(self.entry).map_or("", String::as_str)
+    }
+
+    /// Names of the selected entry's inputs and outputs.
+    pub(crate) fn names<'i>(&self, inner: &'i Inner) -> &'i EntryNames {
+        &inner.tables.of_entries[self.entry]
+    }
+
     /// What it runs.
     pub fn executable(&self) -> Executable {
         Executable::of(Arc::clone(&self.inner))
@@ -140,6 +168,7 @@ impl Session {
     pub fn fork(&mut self) -> Result<Session, RuntimeError> {
         let inner = Arc::clone(&self.inner);
         let mut fork = Session::over(Arc::clone(&inner), self.device.fork()?)?;
+        fork.entry = self.entry;
         fork.symbols.clone_from(&self.symbols);
         fork.scalars.clone_from(&self.scalars);
         fork.pending.clone_from(&self.pending);
@@ -225,7 +254,7 @@ impl Session {
     /// does not suit the input; [`RuntimeError::Device`] where the write fails.
     pub fn bind_input(&mut self, name: &str, view: TensorView<'_>) -> Result<(), RuntimeError> {
         let inner = Arc::clone(&self.inner);
-        let i = find(&inner.tables.inputs, NameKind::Input, name)?;
+        let i = self.names(&inner).input(name)?;
         check_input_view(&inner, i, &view)?;
         check_alone(&inner.plan, i, &inner.tables.rules[i], view.shape())?;
         self.write_input(&inner, i, view.shape(), view.bytes())?;
@@ -241,7 +270,8 @@ impl Session {
     /// # Errors
     /// [`RuntimeError::UnknownName`] for an input that the plan does not have.
     pub fn unbind_input(&mut self, name: &str) -> Result<(), RuntimeError> {
-        let held = &mut self.inputs[find(&self.inner.tables.inputs, NameKind::Input, name)?];
+        let input = self.names(&self.inner).input(name)?;
+        let held = &mut self.inputs[input];
         held.bound = false;
         held.copy = None;
         Ok(())
@@ -287,8 +317,19 @@ impl Session {
         Ok(())
     }
 
-    /// Writes the initial value of every state that waits for it. Where that is a param that was not set, it goes on
-    /// waiting.
+    /// Every state that begins with what is given has it.
+    ///
+    /// # Errors
+    /// [`RuntimeError::MissingStates`].
+    pub(crate) fn check_given(&self, inner: &Inner) -> Result<(), RuntimeError> {
+        let missing = inner.tables.given.iter().zip(&self.pending).map(|(given, pending)| *given && *pending);
+        let slots = inner.plan.states.iter().zip(missing).filter(|(_, missing)| *missing);
+        let names: Vec<String> = slots.map(|(slot, _)| slot.name.clone()).collect();
+        if names.is_empty() { Ok(()) } else { Err(RuntimeError::MissingStates { names }) }
+    }
+
+    /// Writes the initial value of every state that waits for it. Where that is a param that was not set, or what was
+    /// not given, it goes on waiting.
     pub(crate) fn init_states(&mut self, inner: &Inner, params: &Held<'_>) -> Result<(), RuntimeError> {
         for i in 0..self.pending.len() {
             if self.pending[i] {
@@ -310,6 +351,7 @@ impl Session {
         let bytes = inner.tables.state_bytes[state];
         match &slot.init {
             _ if bytes == 0 => {}
+            StateInit::Given => return Ok(()),
             StateInit::Zeros => self.device.clear(part(slot.span, 0, bytes))?,
             StateInit::Data(data) => self.device.write(part(slot.span, 0, bytes), data)?,
             StateInit::Param(p) if !params.look(|state| state.is_set(*p as usize)) => return Ok(()),

@@ -116,8 +116,9 @@ impl StateHandle<'_> {
     /// The whole state.
     ///
     /// # Errors
-    /// [`RuntimeError::MissingParams`] where the state begins as a param that was never set;
-    /// [`RuntimeError::Device`] where the read fails.
+    /// [`RuntimeError::MissingParams`] where the state begins as a param that was never set,
+    /// [`RuntimeError::MissingStates`] where it begins with what was not given; [`RuntimeError::Device`] where the
+    /// read fails.
     pub fn read(&mut self) -> Result<Tensor, RuntimeError> {
         let mut bytes = vec![0; self.session.inner.tables.state_bytes[self.index] as usize];
         self.read_into(&mut bytes)?;
@@ -177,7 +178,7 @@ impl StateHandle<'_> {
     }
 
     /// Gives the state its initial value again. Where that is a param that was not set yet, the value it has at the
-    /// next run.
+    /// next run; one that begins with what is given has to be written again.
     ///
     /// # Errors
     /// [`RuntimeError::Device`] where the device fails.
@@ -200,6 +201,9 @@ impl StateHandle<'_> {
         let inner = Arc::clone(&self.session.inner);
         self.init(&inner)?;
         match (self.session.pending[self.index], &self.slot().init) {
+            (true, pumice_plan::StateInit::Given) => {
+                Err(RuntimeError::MissingStates { names: vec![self.name().to_owned()] })
+            }
             (true, pumice_plan::StateInit::Param(p)) => {
                 Err(RuntimeError::MissingParams { names: vec![inner.plan.params[*p as usize].name.clone()] })
             }

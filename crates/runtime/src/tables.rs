@@ -8,9 +8,10 @@ use crate::load::LoadIndex;
 use crate::scalars;
 use indexmap::IndexSet;
 use pumice_plan::kernel::status;
-use pumice_plan::{FrameSlot, IoSlot, Plan, RegionKind, Residence, Run, Span, StateInit};
+use pumice_plan::{Entry, FrameSlot, IoSlot, Plan, RegionKind, Residence, Run, Span, StateInit};
 use pumice_types::tensor::byte_count;
 use pumice_types::{Bytes, DimExpr, Encoding, SymbolId};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What an axis of an input must be.
@@ -35,11 +36,52 @@ pub(crate) struct RunFacts {
     pub stop: Option<(Span, Span)>,
 }
 
+/// What an entry's own names are.
+#[derive(Debug)]
+pub(crate) struct EntryNames {
+    inputs: IndexSet<String>,
+    pub outputs: Arc<IndexSet<String>>,
+    /// Its part of the plan's inputs.
+    pub own_inputs: Range<usize>,
+    /// Its part of the plan's outputs.
+    pub own_outputs: Range<usize>,
+    /// Whether a scalar advances with its replays.
+    pub advances: bool,
+}
+
+impl EntryNames {
+    /// Number in the plan of an input.
+    pub fn input(&self, name: &str) -> Result<usize, RuntimeError> {
+        Ok(self.own_inputs.start + find(&self.inputs, NameKind::Input, name)?)
+    }
+
+    fn new(plan: &Plan, entry: &Entry) -> Result<EntryNames, RuntimeError> {
+        let (inputs, outputs) = (plan.inputs_of(entry), plan.outputs_of(entry));
+        let range = |r: &Range<u32>| r.start as usize..r.end as usize;
+        let complete = [(&entry.inputs, inputs.len()), (&entry.outputs, outputs.len())];
+        if complete.iter().any(|(part, count)| range(part).len() != *count) {
+            return Err(RuntimeError::plan(
+                plan,
+                format!("entry `{}` has slots that are not there", entry.name),
+            ));
+        }
+        Ok(EntryNames {
+            inputs: names(plan, NameKind::Input, inputs.iter().map(|s| &s.name))?,
+            outputs: Arc::new(names(plan, NameKind::Output, outputs.iter().map(|s| &s.name))?),
+            own_inputs: range(&entry.inputs),
+            own_outputs: range(&entry.outputs),
+            advances: !entry.advancing.is_empty(),
+        })
+    }
+}
+
 /// The tables.
 #[derive(Debug)]
 pub(crate) struct Tables {
-    pub inputs: IndexSet<String>,
-    pub outputs: Arc<IndexSet<String>>,
+    /// Names of the entries.
+    pub entries: IndexSet<String>,
+    /// For each entry, its own names.
+    pub of_entries: Vec<EntryNames>,
     pub params: IndexSet<String>,
     pub states: IndexSet<String>,
     pub scalars: IndexSet<String>,
@@ -54,9 +96,9 @@ pub(crate) struct Tables {
     pub tied: Vec<Vec<usize>>,
     /// Natural bytes of each state.
     pub state_bytes: Vec<u64>,
+    /// Per state: whether it begins with what is given.
+    pub given: Vec<bool>,
     pub runs: Vec<RunFacts>,
-    /// Whether a scalar advances on the device.
-    pub advances: bool,
     /// The status block, and its bytes before a submission; empty when no op can report.
     pub status: Option<(Span, Vec<u8>)>,
     pub load: LoadIndex,
@@ -66,9 +108,10 @@ impl Tables {
     /// Of a plan.
     pub fn new(plan: &Plan) -> Result<Tables, RuntimeError> {
         check_constants(plan)?;
+        scalars::check_slots(plan)?;
         Ok(Tables {
-            inputs: names(plan, NameKind::Input, plan.inputs.iter().map(|s| &s.name))?,
-            outputs: Arc::new(names(plan, NameKind::Output, plan.outputs.iter().map(|s| &s.name))?),
+            entries: names(plan, NameKind::Entry, plan.entries.iter().map(|e| &e.name))?,
+            of_entries: plan.entries.iter().map(|e| EntryNames::new(plan, e)).collect::<Result<_, _>>()?,
             params: names(plan, NameKind::Param, plan.params.iter().map(|s| &s.name))?,
             states: names(plan, NameKind::State, plan.states.iter().map(|s| &s.name))?,
             scalars: names(plan, NameKind::Scalar, plan.scalars.iter().map(|s| &s.name))?,
@@ -78,8 +121,8 @@ impl Tables {
             streams: streams(plan)?,
             tied: tied(plan),
             state_bytes: state_bytes(plan)?,
+            given: plan.states.iter().map(|s| s.init == StateInit::Given).collect(),
             runs: plan.runs.iter().map(|r| run_facts(plan, r)).collect::<Result<_, _>>()?,
-            advances: scalars::check_slots(plan)?,
             status: status_block(plan)?,
             load: LoadIndex::new(plan),
         })
@@ -202,7 +245,7 @@ fn state_bytes(plan: &Plan) -> Result<Vec<u64>, RuntimeError> {
         let bytes = natural_bytes(plan, &what, slot.dtype, &slot.shape)?;
         check_span(plan, &what, slot.span, RegionKind::States, bytes)?;
         let fits = match &slot.init {
-            StateInit::Zeros => true,
+            StateInit::Zeros | StateInit::Given => true,
             StateInit::Data(data) => data.len() as u64 == bytes,
             StateInit::Param(p) => plan
                 .params
@@ -241,6 +284,9 @@ fn rule(extent: &DimExpr) -> DimRule {
 }
 
 fn run_facts(plan: &Plan, run: &Run) -> Result<RunFacts, RuntimeError> {
+    if plan.entry_of(run).is_none() {
+        return Err(RuntimeError::plan(plan, "a run is of no entry"));
+    }
     if run.ranges.len() != plan.symbols.len() {
         return Err(RuntimeError::plan(plan, "a run has not one range per symbol"));
     }

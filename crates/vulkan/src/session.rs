@@ -108,7 +108,7 @@ impl VulkanSession {
                 plan: &loaded.plan.name,
                 times: repeats,
                 bindings,
-                advance: &|bindings| advance(&loaded.plan, bindings),
+                advance: &|bindings| advance(&loaded.plan, run, bindings),
                 poll: &|replays| loaded.poll_time(which, replays),
                 closing,
                 bracket,
@@ -120,17 +120,17 @@ impl VulkanSession {
         for _ in 0..repeats {
             let scope = loaded.scope(which, regions, None)?;
             run_recorded(loaded, which, &scope, recorded, closing, &bindings)?;
-            advance(&loaded.plan, &mut bindings);
+            advance(&loaded.plan, run, &mut bindings);
         }
         Ok(())
     }
 }
 
-/// What a replay does to the scalars in the frame, done to bindings.
-fn advance(plan: &Plan, bindings: &mut Bindings) {
-    let before = bindings.clone();
-    for (id, scalar) in (0u32..).map(ScalarId).zip(&plan.scalars) {
-        let by = scalar.advance.as_ref().and_then(|a| a.eval(&before).ok());
+/// What a replay of a run does to the scalars in the frame, done to bindings.
+fn advance(plan: &Plan, run: usize, bindings: &mut Bindings) {
+    let (before, run) = (bindings.clone(), plan.runs.get(run));
+    for id in (0u32..).map(ScalarId).take(plan.scalars.len()) {
+        let by = run.and_then(|run| plan.advance_of(run, id)).and_then(|a| a.eval(&before).ok());
         if let (Some(value), Some(by)) = (before.get(Var::Scalar(id)), by) {
             bindings.bind_scalar(id, value.wrapping_add(by));
         }

@@ -130,7 +130,7 @@ impl Batch {
                 _ => None,
             }
         };
-        Some(Figures::of(exe, plan.run_for(value)?))
+        Some(Figures::of(exe, plan.run_for(0, value)?))
     }
 }
 

@@ -129,7 +129,7 @@ fn decode(session: &mut pumice::Session, tokens: usize) -> Result<f64, Failure> 
 
 /// Tokens a second if the run for one token took no longer than its floor.
 fn floor(exe: &pumice::Executable) -> f64 {
-    let one = exe.plan().run_for(|_| Some(1));
+    let one = exe.plan().run_for(0, |_| Some(1));
     let us = one.and_then(|i| exe.plan().runs.get(i)).map_or(f64::NAN, |r| r.stats.floor.total_us);
     1e6 / us
 }

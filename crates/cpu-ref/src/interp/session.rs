@@ -313,7 +313,7 @@ impl InterpreterSession {
         let before = bindings.clone();
         for (i, scalar) in plan.scalars.iter().enumerate() {
             let id = ScalarId(i as u32);
-            let Some(by) = scalar.advance.as_ref() else { continue };
+            let Some(by) = plan.advance_of(self.run_of(run)?, id) else { continue };
             let word = frame.words.iter().position(|w| *w == FrameSlot::Scalar(id)).map(|at| words[at]);
             let value = match (word, scalar.dtype) {
                 (Some(bits), DType::U32) => Some(i64::from(bits)),

@@ -18,5 +18,6 @@ mod print;
 mod read;
 
 pub use lex::{Position, TextError};
+pub(crate) use print::print_node;
 pub use print::{print, print_used};
 pub use read::read;

@@ -26,6 +26,13 @@ pub fn print_used(graph: &Graph) -> (String, Vec<SymbolId>) {
     }
 }
 
+/// The line of one node.
+pub(crate) fn print_node(graph: &Graph, node: &Node) -> String {
+    let mut printer = Printer { out: String::new(), indent: 0 };
+    printer.node(graph, node);
+    printer.out.trim_start().to_owned()
+}
+
 fn all_symbols(graph: &Graph) -> Vec<SymbolId> {
     graph.symbols.iter().map(|(id, _)| id).collect()
 }

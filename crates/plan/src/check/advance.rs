@@ -115,7 +115,7 @@ impl<'p> Followed<'p> {
     /// A scalar now, or at the next replay: a variable of its own where it advances.
     fn scalar(&self, id: ScalarId, next: bool) -> DimExpr {
         let count = self.scope.plan.scalars.len() as u32;
-        let advances = self.scope.plan.scalars.get(id.0 as usize).is_some_and(|s| s.advance.is_some());
+        let advances = self.scope.advance_of(id).is_some();
         DimExpr::scalar(if next && advances { ScalarId(count + id.0) } else { id })
     }
 
@@ -240,7 +240,7 @@ impl<'p> Followed<'p> {
     /// A scalar that was given its next value holds that from now on, by its own name.
     fn advanced(&self, at: usize, value: Held) -> Held {
         let FrameSlot::Scalar(id) = self.frame.words[at] else { return value };
-        let by = self.scope.plan.scalars.get(id.0 as usize).and_then(|s| s.advance.as_ref());
+        let by = self.scope.advance_of(id);
         let next = by.map(|by| Held::Is(DimExpr::scalar(id) + by.substitute(&|_| None)));
         if next.is_some_and(|next| same(&value, &next)) { Held::Is(self.scalar(id, true)) } else { value }
     }

@@ -204,7 +204,7 @@ impl Laws {
 
     fn outputs(&mut self, scope: &Scope<'_>, run: &Run) {
         let values = run.outputs.iter().filter_map(|id| elements_of(scope, scope.program.value(*id)?));
-        let slots = scope.plan.outputs.iter().map(|slot| &*slot.shape);
+        let slots = scope.outputs().iter().map(|slot| &*slot.shape);
         let extents: Vec<&DimExpr> = slots.chain(values).flatten().collect();
         if extents.iter().any(|e| e.as_const().is_none()) {
             let found = Found(scope).of_expressions(extents.iter().copied());
@@ -441,7 +441,7 @@ fn dispatch_fault(run: &Run, step: &Step, sample: &Sample<'_>, steered: Steered)
 
 /// An output that does not fit its bytes.
 fn outputs((scope, run, written): (&Scope<'_>, &Run, &Written), at: At<'_>) -> Option<Broken> {
-    let mut outputs = scope.plan.outputs.iter().zip(&run.outputs);
+    let mut outputs = scope.outputs().iter().zip(&run.outputs);
     outputs.find_map(|(slot, id)| Some((None, written.misfit(scope, (slot, *id), at)?)))
 }
 

@@ -49,6 +49,9 @@ pub enum Fault {
         /// What there is.
         available: Bytes,
     },
+    /// Entries that are none.
+    #[error("entries: {0}")]
+    Entries(String),
     /// A slot or value in the wrong place.
     #[error("{what} at {span}: {why}")]
     Slot {

@@ -222,7 +222,7 @@ fn words_of_symbols(scope: &Scope<'_>, frame: &Frame) -> Result<BTreeMap<SymbolI
 fn named(scope: &Scope<'_>, frame: &Frame) -> BTreeSet<SymbolId> {
     let (program, symbols) = (scope.program, &scope.plan.symbols);
     let mut named: BTreeSet<SymbolId> = frame.found.iter().flat_map(|row| &row.symbols).copied().collect();
-    let outputs = scope.plan.outputs.iter().flat_map(|slot| slot.shape.iter());
+    let outputs = scope.outputs().iter().flat_map(|slot| slot.shape.iter());
     let values = program.values.iter().flat_map(|v| v.shape.iter());
     let branches = program.steps.iter().flat_map(|step| step.when.branches());
     for e in outputs.chain(values).chain(branches.map(|b| &b.taken)) {

@@ -248,7 +248,7 @@ fn apart_from_its_slot(scope: &Scope<'_>, v: &PlanValue) -> Option<&'static str>
     match v.origin {
         O::Param(_) | O::Joined(_) | O::Constant(_) => same(own_slot(plan, v.origin)),
         O::StateBefore(_) | O::StateAfter(_) | O::StateCarried(_) => same(own_slot(plan, v.origin)),
-        O::Input(_) => front(own_slot(plan, v.origin)),
+        O::Input(i) => foreign(scope, i).or_else(|| front(own_slot(plan, v.origin))),
         O::Derived => region(&[RegionKind::Weights]),
         O::Frame => region(&[RegionKind::Frame]).or_else(|| behind_the_words(scope, v.span)),
         O::Status => region(&[RegionKind::Status]),
@@ -261,6 +261,13 @@ fn apart_from_its_slot(scope: &Scope<'_>, v: &PlanValue) -> Option<&'static str>
         // `found` knows the run, and so where its rows are.
         O::Found(_) => region(&[RegionKind::Frame]),
     }
+}
+
+/// Why a program may not read an input, if it may not: nobody gives a run the inputs of another entry.
+fn foreign(scope: &Scope<'_>, input: u32) -> Option<&'static str> {
+    let entry = scope.run.and_then(|run| scope.plan.entry_of(run));
+    let own = entry.is_some_and(|entry| entry.inputs.contains(&input));
+    (!own).then_some("it is an input of another entry")
 }
 
 /// Why a value does not end with the words that the host writes, if it does not. A frame without any has room for one.

@@ -19,6 +19,7 @@
 //! - of the steps that stand in branches, those of a branch not taken do nothing, and what both branches write is read
 //!   behind both;
 //! - turns of a loop find whether there is one, and behind the last nothing of a turn has an effect;
+//! - a run touches the inputs and outputs of its own entry alone, and advances the scalars that the entry says;
 //! - bytes of a streamed param are read by its own stream and nowhere else.
 //!
 //! What a plan says by convention: the versions of a state are numbered upwards; a version that no step writes is the
@@ -30,6 +31,7 @@ mod advance;
 mod bindings;
 mod bounds;
 mod coverage;
+mod entries;
 mod error;
 mod expressions;
 mod footprint;
@@ -66,7 +68,7 @@ pub use refusal::{Allowance, BindingError, MOST_EVALUATIONS};
 pub(crate) use trip_count::Loops;
 
 use crate::needs::Needs;
-use crate::plan::{Plan, Program, Run};
+use crate::plan::{IoSlot, Plan, Program, Run};
 use crate::region::{Region, RegionKind, Span};
 use crate::step::{Step, StepId, Use, VersionId};
 use crate::stream::Stream;
@@ -75,6 +77,7 @@ use coverage::Coverage;
 use error::Findings;
 use footprint::Samples;
 use hazards::Hazards;
+use pumice_types::{DimExpr, ScalarId};
 use std::collections::BTreeSet;
 use versions::Versions;
 use written::Written;
@@ -145,6 +148,7 @@ pub(crate) fn check_with_needs(plan: &Plan) -> Result<(CheckReport, Needs), Vec<
     }
     scalars::check(plan, &mut findings);
     interface::check(plan, &mut findings);
+    entries::check(plan, &mut findings);
     ranges::check(plan, &mut findings);
     streams::check(plan, &mut findings);
     let report = programs(plan, &mut findings, &mut needs);
@@ -196,6 +200,16 @@ impl<'p> Scope<'p> {
 
     fn of_run(plan: &'p Plan, run: &'p Run) -> Scope<'p> {
         Scope { plan, program: &run.program, run: Some(run), stream: None }
+    }
+
+    /// The outputs that the program leaves.
+    fn outputs(&self) -> &'p [IoSlot] {
+        self.run.map_or(&[], |run| self.plan.outputs_of_run(run))
+    }
+
+    /// What is added to a scalar at the end of every replay, where it advances.
+    fn advance_of(&self, scalar: ScalarId) -> Option<&'p DimExpr> {
+        self.plan.advance_of(self.run?, scalar)
     }
 
     /// A region as the program sees it: a stream has scratch of its own.

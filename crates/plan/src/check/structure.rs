@@ -8,6 +8,7 @@ use crate::kernel::ArgValue;
 use crate::kernels::copy::StatusBegin;
 use crate::plan::{Segment, VersionOrigin};
 use crate::step::{Step, StepId, StepKind};
+use pumice_types::ScalarId;
 use std::ops::Range;
 
 /// Checks the structure of a program. `Some` says that indices of levels, steps and versions are in range, and what
@@ -88,10 +89,9 @@ pub(super) fn levels_of(segment: &Segment) -> Range<u32> {
 fn outputs_and_states(scope: &Scope<'_>, findings: &mut Findings) {
     let values = scope.program.values.len();
     let Some(run) = scope.run else { return };
-    for (what, ids, slots) in [
-        ("outputs", &run.outputs, scope.plan.outputs.len()),
-        ("states", &run.states, scope.plan.states.len()),
-    ] {
+    for (what, ids, slots) in
+        [("outputs", &run.outputs, scope.outputs().len()), ("states", &run.states, scope.plan.states.len())]
+    {
         if ids.len() != slots || ids.iter().any(|c| c.0 as usize >= values) {
             let what = format!(
                 "the versions of its {what} are {ids:?}, there are {slots} {what} and {values} values"
@@ -183,7 +183,8 @@ fn advance_fault(scope: &Scope<'_>, id: StepId, step: &Step) -> Option<&'static 
 fn advance(scope: &Scope<'_>, found: bool, findings: &mut Findings) {
     let Some(run) = scope.run else { return };
     let stops = run.frame.find(&FrameSlot::Stopped).is_some();
-    let wanted = stops || scope.plan.scalars.iter().any(|s| s.advance.is_some());
+    let wanted = stops
+        || (0u32..).map(ScalarId).take(scope.plan.scalars.len()).any(|id| scope.advance_of(id).is_some());
     if found != wanted || found == run.frame.advance.is_empty() {
         let what = format!(
             "a scalar advances or replays stop: {wanted}; a step advances the frame: {found}; instructions: {}",

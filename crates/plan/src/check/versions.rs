@@ -485,7 +485,7 @@ fn joined(held: Held, content: VersionId, when: &When) -> Places {
 /// Outputs and states hold their values.
 fn outputs_and_states(scope: &Scope<'_>, facts: &Facts, memory: &mut ByteMap<Held>, findings: &mut Findings) {
     let Some(run) = scope.run else { return };
-    let outputs = scope.plan.outputs.iter().zip(&run.outputs).map(|(s, &id)| {
+    let outputs = scope.outputs().iter().zip(&run.outputs).map(|(s, &id)| {
         // A run may be sized for less than the slot.
         let len = scope.program.values[id.0 as usize].span.len.min(s.span.len);
         (format!("output {}", s.name), Span { len, ..s.span }, id)

@@ -129,7 +129,7 @@ impl Written {
     /// Checks that outputs at their actual extents are there.
     pub fn check_outputs(&self, scope: &Scope<'_>, corners: &Corners, findings: &mut Findings) {
         let Some(run) = scope.run else { return };
-        for (slot, id) in scope.plan.outputs.iter().zip(&run.outputs) {
+        for (slot, id) in scope.outputs().iter().zip(&run.outputs) {
             let mut all = corners.all().chain(&corners.inside);
             if let Some(fault) = all.find_map(|bindings| self.misfit(scope, (slot, *id), bindings.into())) {
                 findings.add(fault);

@@ -37,16 +37,17 @@ impl Sections {
         let PlanRow { name, graph, target, table, precision, placement, symbols, scalars, .. } = &body.plan;
         self.pass(&(name, graph, target, table, precision, placement, symbols))?;
         self.mark(scalars)?;
-        let PlanRow { params, joined, constants, states, inputs, outputs, status_ops, .. } = &body.plan;
-        self.pass(&(params, joined, constants, states, inputs, outputs, status_ops))?;
+        let PlanRow { params, joined, constants, states, entries, inputs, outputs, status_ops, .. } =
+            &body.plan;
+        self.pass(&(params, joined, constants, states, entries, inputs, outputs, status_ops))?;
         let PlanRow { regions, load, streams, runs, .. } = &body.plan;
         self.pass(&(regions, load, streams, runs.len()))?;
         runs.iter().try_for_each(|run| self.run(run))
     }
 
     fn run(&mut self, run: &RunRow) -> Result<(), postcard::Error> {
-        let RunRow { ranges, words, advance, found, program, checks, outputs, states, stats } = run;
-        self.pass(ranges)?;
+        let RunRow { entry, ranges, words, advance, found, program, checks, outputs, states, stats } = run;
+        self.pass(&(entry, ranges))?;
         self.mark(words)?;
         self.mark(advance)?;
         self.mark(found)?;

@@ -12,8 +12,9 @@ use crate::region::{Region, Span};
 use crate::step::{Access, Grid, VersionId};
 use crate::view::Storage;
 use pumice_types::scalar::{Opcode, RegType};
-use pumice_types::{DType, Encoding, Precision, SymbolId, SymbolTable, TableId, Target};
+use pumice_types::{DType, Encoding, Precision, ScalarId, SymbolId, SymbolTable, TableId, Target};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// Number of a row.
 pub type Id = u32;
@@ -134,6 +135,7 @@ pub struct PlanRow<'a> {
     pub constants: Vec<ConstantRow<'a>>,
     #[serde(borrow)]
     pub states: Vec<StateRow<'a>>,
+    pub entries: Vec<EntryRow>,
     pub inputs: Vec<IoRow>,
     pub outputs: Vec<IoRow>,
     pub status_ops: Vec<Id>,
@@ -187,6 +189,16 @@ pub enum InitRow<'a> {
     Param(u32),
     #[serde(borrow)]
     Data(&'a [u8]),
+    Given,
+}
+
+#[derive(Serialize, Deserialize)]
+pub struct EntryRow {
+    pub name: Id,
+    pub inputs: Range<u32>,
+    pub outputs: Range<u32>,
+    pub symbols: Vec<SymbolId>,
+    pub advancing: Vec<ScalarId>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -263,6 +275,7 @@ pub struct ValueRow {
 
 #[derive(Serialize, Deserialize)]
 pub struct RunRow {
+    pub entry: u32,
     pub ranges: Vec<(u64, u64)>,
     pub words: Vec<WordRow>,
     pub advance: Vec<AdvanceOp>,

@@ -4,6 +4,7 @@
 use super::error::PlanFileError;
 use super::wire::*;
 use crate::cost::Cost;
+use crate::entry::Entry;
 use crate::frame::FrameSlot;
 use crate::kernel::{Fingerprint, HoleFill, KernelCall, Kernels};
 use crate::plan::{IoSlot, Plan, PlanValue, Program, Run, RunCheck, StateInit};
@@ -108,6 +109,7 @@ impl<'a> Writer<'a> {
             joined: plan.joined.clone(),
             constants: self.constants(plan),
             states: self.states(plan),
+            entries: plan.entries.iter().map(|e| self.entry(e)).collect(),
             inputs: plan.inputs.iter().map(|s| self.io(s)).collect(),
             outputs: plan.outputs.iter().map(|s| self.io(s)).collect(),
             status_ops: plan.status_ops.iter().map(|name| self.texts.id(name)).collect(),
@@ -164,10 +166,21 @@ impl<'a> Writer<'a> {
                 StateInit::Zeros => InitRow::Zeros,
                 StateInit::Param(param) => InitRow::Param(*param),
                 StateInit::Data(bytes) => InitRow::Data(bytes),
+                StateInit::Given => InitRow::Given,
             },
             span: self.spans.id(s.span),
         };
         plan.states.iter().map(row).collect()
+    }
+
+    fn entry(&mut self, entry: &'a Entry) -> EntryRow {
+        EntryRow {
+            name: self.texts.id(&entry.name),
+            inputs: entry.inputs.clone(),
+            outputs: entry.outputs.clone(),
+            symbols: entry.symbols.clone(),
+            advancing: entry.advancing.clone(),
+        }
     }
 
     fn io(&mut self, s: &'a IoSlot) -> IoRow {
@@ -189,6 +202,7 @@ impl<'a> Writer<'a> {
             FrameSlot::Replays => WordRow::Replays,
         });
         Ok(RunRow {
+            entry: run.entry,
             ranges: run.ranges.clone(),
             words: words.collect(),
             advance: run.frame.advance.clone(),

@@ -145,6 +145,7 @@ fn run(k: &mut Sketch, shape: &[DimExpr], [w, derived, passed, s, x, index, y]: 
     advance(p, &frame, &fr);
     level(p);
     let run = Run {
+        entry: 0,
         ranges: vec![(1, 4)],
         frame,
         program: std::mem::take(p),
@@ -199,6 +200,7 @@ pub fn chain_of(steps: usize, max: u64) -> Plan {
         last = next;
     }
     k.plan.runs.push(Run {
+        entry: 0,
         ranges: vec![(1, max)],
         frame,
         program: std::mem::take(p),

@@ -79,6 +79,7 @@ impl Sketch {
             .zip(self.used)
             .map(|(kind, used)| Region { kind, chunks: if used > 0 { vec![Bytes(used)] } else { vec![] } })
             .collect();
+        self.plan.entries = vec![Entry::of_all(&self.plan)];
         settle(&mut self.plan.load);
         self.plan.streams.iter_mut().for_each(|s| settle(&mut s.program));
         for run in &mut self.plan.runs {

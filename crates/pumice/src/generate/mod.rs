@@ -344,6 +344,6 @@ impl Generator {
     fn run_of(&self, new: usize) -> Option<usize> {
         let plan = self.exe.plan();
         let symbol = plan.symbols.find("t");
-        plan.run_for(|id| (Some(id) == symbol).then_some(new as u64))
+        plan.run_for(0, |id| (Some(id) == symbol).then_some(new as u64))
     }
 }

@@ -83,7 +83,7 @@ fn greedy(tokens: usize) -> Request {
 fn run_of(generator: &Generator, new: u64) -> usize {
     let plan = generator.executable().plan();
     let symbol = plan.symbols.find("t");
-    plan.run_for(|id| (Some(id) == symbol).then_some(new)).expect("a run")
+    plan.run_for(0, |id| (Some(id) == symbol).then_some(new)).expect("a run")
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Hand-made plans: slots laid end to end, steps that say what they do in a word (see `fake::compute`).
 
 use pumice_plan::{
-    Access, AdvanceKind, AdvanceOp, ConstantSlot, Cost, Frame, FrameBuilder, FrameSlot, FrameWord, Grid,
-    InputUse, IoSlot, KernelCall, Level, Meaning, MeaningGraph, ParamSlot, Plan, PlanValue, Program, Region,
-    RegionKind, Run, RunCheck, ScalarSlot, Span, StateInit, StateSlot, Step, StepKind, Storage, Stream, Use,
-    VersionId, VersionOrigin, View,
+    Access, AdvanceKind, AdvanceOp, ConstantSlot, Cost, Entry, Frame, FrameBuilder, FrameSlot, FrameWord,
+    Grid, InputUse, IoSlot, KernelCall, Level, Meaning, MeaningGraph, ParamSlot, Plan, PlanValue, Program,
+    Region, RegionKind, Run, RunCheck, ScalarSlot, Span, StateInit, StateSlot, Step, StepKind, Storage,
+    Stream, Use, VersionId, VersionOrigin, View,
 };
 use pumice_types::{Bytes, DType, DimExpr, ScalarId, Symbol, SymbolId, Target, Tensor};
 
@@ -163,6 +163,7 @@ impl Sketch {
     /// Begins a run for these ranges of the symbols; steps go to it from now on.
     pub fn run(&mut self, ranges: &[(u64, u64)]) -> &mut Run {
         self.plan.runs.push(Run {
+            entry: 0,
             ranges: ranges.to_vec(),
             frame: Frame::default(),
             program: Program::default(),
@@ -258,6 +259,7 @@ impl Sketch {
             .zip(self.used)
             .map(|(kind, used)| Region { kind, chunks: if used > 0 { vec![Bytes(used)] } else { vec![] } })
             .collect();
+        self.plan.entries = vec![Entry::of_all(&self.plan)];
         self.plan
     }
 }

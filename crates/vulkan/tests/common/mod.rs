@@ -9,9 +9,9 @@
 use pumice_plan::kernels::elementwise::{ElementwiseFlat, ElementwiseStrided};
 use pumice_plan::kernels::frame::FrameAdvance;
 use pumice_plan::{
-    Access, AdvanceKind, AdvanceOp, ArgValue, Barrier, CheckedPlan, Cost, Frame, FrameBuilder, FrameSlot,
-    FrameWord, Grid, HoleFill, HoleInput, InputUse, Level, Meaning, MeaningGraph, Placement, Plan, Program,
-    Region, RegionKind, Run, ScalarSlot, Segment, Span, Stats, Step, StepId, StepKind, Storage, Use,
+    Access, AdvanceKind, AdvanceOp, ArgValue, Barrier, CheckedPlan, Cost, Entry, Frame, FrameBuilder,
+    FrameSlot, FrameWord, Grid, HoleFill, HoleInput, InputUse, Level, Meaning, MeaningGraph, Placement, Plan,
+    Program, Region, RegionKind, Run, ScalarSlot, Segment, Span, Stats, Step, StepId, StepKind, Storage, Use,
     UseIndex, VersionId, View,
 };
 use pumice_runtime::HostError;
@@ -142,6 +142,7 @@ pub fn program(levels: Vec<Vec<Step>>, segments: Vec<Segment>) -> Program {
 
 fn run(frame: Frame, program: Program) -> Run {
     Run {
+        entry: 0,
         ranges: Vec::new(),
         frame,
         program,
@@ -228,7 +229,7 @@ pub fn plan() -> Plan {
         default: 0.0,
         advance: Some(1u64.into()),
     };
-    Plan {
+    let mut plan = Plan {
         placement: Placement::Bump,
         scalars: vec![scalar],
         regions: RegionKind::ALL
@@ -239,7 +240,9 @@ pub fn plan() -> Plan {
         load: program(load, vec![Segment::Gpu { levels: 0..1 }]),
         runs: vec![gpu_run(), host_run()],
         ..Plan::empty("by_hand", Target::lavapipe())
-    }
+    };
+    plan.entries = vec![Entry::of_all(&plan)];
+    plan
 }
 
 /// Host steps: `negate` computes p - x.

@@ -214,7 +214,7 @@ fn from_outside(origin: VersionOrigin, is_run: bool, step: &Step) -> bool {
 }
 
 fn outputs_and_states(plan: &Plan, run: &Run, bindings: &Bindings, memory: &mut Bytes) -> Result<(), String> {
-    for (slot, &id) in plan.outputs.iter().zip(&run.outputs) {
+    for (slot, &id) in plan.outputs_of_run(run).iter().zip(&run.outputs) {
         let extents: Result<Vec<u64>, _> = slot.shape.iter().map(|d| d.eval_extent(bindings)).collect();
         let bytes =
             byte_count(slot.dtype, &extents.map_err(|e| e.to_string())?).map_err(|e| e.to_string())?;

@@ -2,6 +2,7 @@
 
 use super::{Reader, all, malformed};
 use crate::cost::Cost;
+use crate::entry::Entry;
 use crate::file::error::PlanFileError;
 use crate::file::wire::*;
 use crate::frame::{Frame, FrameSlot};
@@ -32,6 +33,7 @@ pub fn plan(body: Body<'_>, file: usize, known: &Kernels) -> Result<Plan, PlanFi
         joined: plan.joined,
         constants: all(plan.constants, |c| r.constant(c))?,
         states: all(plan.states, |s| r.state(s))?,
+        entries: all(plan.entries, |e| r.entry(e))?,
         inputs: all(plan.inputs, |s| r.io(s))?,
         outputs: all(plan.outputs, |s| r.io(s))?,
         status_ops: all(plan.status_ops, |name| r.text(name))?,
@@ -82,9 +84,15 @@ impl Reader<'_> {
                 InitRow::Zeros => StateInit::Zeros,
                 InitRow::Param(param) => StateInit::Param(param),
                 InitRow::Data(bytes) => StateInit::Data(bytes.to_vec()),
+                InitRow::Given => StateInit::Given,
             },
             span: self.span(row.span)?,
         })
+    }
+
+    fn entry(&mut self, row: EntryRow) -> Result<Entry, PlanFileError> {
+        let EntryRow { name, inputs, outputs, symbols, advancing } = row;
+        Ok(Entry { name: self.text(name)?, inputs, outputs, symbols, advancing })
     }
 
     fn io(&mut self, row: IoRow) -> Result<IoSlot, PlanFileError> {
@@ -162,6 +170,7 @@ impl Reader<'_> {
             })
         })?;
         Ok(Run {
+            entry: row.entry,
             ranges: row.ranges,
             frame: Frame { words, advance: row.advance, found: row.found },
             program: self.program(row.program)?,
