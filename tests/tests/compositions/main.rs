@@ -9,6 +9,7 @@ mod movement;
 mod order;
 mod products;
 mod refused_runs;
+mod rows;
 mod signals;
 mod unlike;
 
@@ -38,6 +39,7 @@ use pumice_ir::sample::Fill;
 use pumice_ir::{GraphBuilder, Sample, Value, bool_, sym, tensor};
 use pumice_tests::op_suite::{Case, Outcome, Runner};
 use pumice_types::DType;
+use rows::losses_of_rows;
 use signals::{averages, frames, log_mels, mels, peaks, whisper, windows};
 use unlike::unlike_extents;
 
@@ -194,7 +196,7 @@ type Loss = fn(&GraphBuilder, &[Value], LossReduction) -> (Value, Value);
 /// A loss of operands of one shape, by every reduction: small, empty, rank 0 where `any_rank`, long, symbolic, of each
 /// dtype. `fills` are those of the operands.
 fn losses(loss: Loss, any_rank: bool, fills: &[&[Fill]]) -> Vec<Sample> {
-    let all = [LossReduction::None, LossReduction::Sum, LossReduction::Mean];
+    let all = [LossReduction::None, LossReduction::Sum, LossReduction::Mean, LossReduction::MeanOrZero];
     let build = |g: &GraphBuilder, operands: &[Value]| {
         for reduction in all {
             let (value, weight) = loss(g, operands, reduction);
@@ -277,7 +279,7 @@ fn binary(runner: &Runner) {
 /// Losses of scores [4 or so, classes, d…] and classes given by index, with and without weights of the classes.
 fn classes_by_index(runner: &Runner) {
     let ignored = [None, Some(-100), Some(1)];
-    let all = [LossReduction::None, LossReduction::Sum, LossReduction::Mean];
+    let all = [LossReduction::None, LossReduction::Sum, LossReduction::Mean, LossReduction::MeanOrZero];
     let build = |g: &GraphBuilder, scores: Value, target: Value, weights: Option<Value>| {
         for (ignore_index, reduction) in ignored.iter().flat_map(|&i| all.map(|r| (i, r))) {
             let op = SoftmaxCrossEntropy { reduction, ignore_index };
@@ -355,6 +357,7 @@ on_both!(
     distributions,
     binary,
     classes_by_index,
+    losses_of_rows,
     places_of_largest,
     shared_pools,
     matrices_of_windows,

@@ -21,8 +21,8 @@ pub use convolution::causal_conv_with_state;
 pub use convolution::{im2col, lp_pool, non_max_suppression, resize};
 pub use loss::reduced::LossReduction;
 pub use loss::{
-    binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy_dense, huber, kl_div, l1, mse,
-    nll_loss, softmax_cross_entropy,
+    binary_cross_entropy, binary_cross_entropy_with_logits, cosine_loss, cross_entropy_dense, huber,
+    in_batch_negatives, kl_div, l1, mse, nll_loss, softmax_cross_entropy, triplet_loss,
 };
 pub use movement::{depth_to_space, scatter, unique};
 pub use product::rounding::{self, Rounding, round_products};

@@ -4,6 +4,7 @@ use pumice_ir::ops::attention::AttentionLayout;
 use pumice_ir::ops::binary_cross_entropy_with_logits::BinaryCrossEntropyWithLogits;
 use pumice_ir::ops::cross_entropy_dense::CrossEntropyDense;
 use pumice_ir::ops::glu::{GluAct, GluPacking};
+use pumice_ir::ops::in_batch_negatives::InBatchNegatives;
 use pumice_ir::ops::kv_append::AppendMode;
 use pumice_ir::ops::log_mel::{LogBase, LogMel, LogMelCompress};
 use pumice_ir::ops::mel_weight_matrix::MelWeightMatrix;
@@ -11,6 +12,7 @@ use pumice_ir::ops::nll_loss::NllLoss;
 use pumice_ir::ops::scatter::ScatterReduction;
 use pumice_ir::ops::softmax_cross_entropy::SoftmaxCrossEntropy;
 use pumice_ir::ops::stft::Stft;
+use pumice_ir::ops::triplet_loss::TripletLoss;
 use pumice_ir::ops::welch::{WelchPeaks, WelchPsd};
 use pumice_ir::ops::{Attention, BitCast, Fft, Flatten, Rotary, Slice, Split};
 use pumice_ir::ops::{huber::Huber, kl_div::KlDiv, mse::Mse};
@@ -196,6 +198,41 @@ refuses! {
         let (y, t, w) = (g.input("y", f32([2, 3])), g.input("t", i32([2])), g.input("w", f32([2])));
         g.nll_loss(y, t, Some(w), NllLoss::default()).0
     } => OpError::ExtentMismatch { .. },
+    cosines_of_a_number: |g| {
+        let (a, b) = (g.input("a", f32::<u64>([])), g.input("b", f32::<u64>([])));
+        g.cosine_loss(a, b, None, Default::default()).0
+    } => OpError::Rank { operand: "a", rank: 0, .. },
+    cosines_of_other_rows: |g| {
+        g.cosine_loss(g.input("a", f32([2, 3])), g.input("b", f32([2, 4])), None, Default::default()).0
+    } => OpError::ExtentMismatch { .. },
+    similarities_of_other_rows: |g| {
+        let (a, b, y) = (g.input("a", f32([2, 3])), g.input("b", f32([2, 3])), g.input("y", f32([3])));
+        g.cosine_loss(a, b, Some(y), Default::default()).1
+    } => OpError::ExtentMismatch { .. },
+    triplets_of_other_shapes: |g| {
+        let [a, p] = ["a", "p"].map(|name| g.input(name, f32([2, 3])));
+        g.triplet_loss(a, p, g.input("n", f32([1, 3])), Default::default()).0
+    } => OpError::ExtentMismatch { .. },
+    triplets_of_no_norm: |g| {
+        let [a, p, n] = ["a", "p", "n"].map(|name| g.input(name, f32([2, 3])));
+        g.triplet_loss(a, p, n, TripletLoss { p: 0.5, ..TripletLoss::default() }).0
+    } => OpError::Attr(_),
+    triplets_of_a_negative_margin: |g| {
+        let [a, p, n] = ["a", "p", "n"].map(|name| g.input(name, f32([2, 3])));
+        g.triplet_loss(a, p, n, TripletLoss { margin: -1.0, ..TripletLoss::default() }).0
+    } => OpError::Attr(_),
+    fewer_candidates_than_anchors: |g| {
+        let (a, p) = (g.input("a", f32([4, 3])), g.input("p", f32([2, 3])));
+        g.in_batch_negatives(a, p, Default::default()).0
+    } => OpError::ExtentExceeds { .. },
+    candidates_of_half_an_anchor: |g| {
+        let (a, p) = (g.input("a", f32([4, 3])), g.input("p", f32([6, 3])));
+        g.in_batch_negatives(a, p, Default::default()).0
+    } => OpError::ExtentMismatch { .. },
+    candidates_without_scale: |g| {
+        let op = InBatchNegatives { scale: 0.0, ..InBatchNegatives::default() };
+        g.in_batch_negatives(g.input("a", f32([4, 3])), g.input("p", f32([4, 3])), op).0
+    } => OpError::Attr(_),
     arg_min_of_booleans: |g| g.arg_min(g.input("x", bool_([2])), 0, false) => OpError::DType { .. },
     arg_min_of_nothing: |g| g.arg_min(g.input("x", f32([2, 0])), 1, false) => OpError::Invalid(_),
     arg_max_of_nothing: |g| g.arg_max(g.input("x", f32([2, 0])), 1, false) => OpError::Invalid(_),

@@ -5,11 +5,14 @@
 
 pub mod binary_cross_entropy;
 pub mod binary_cross_entropy_with_logits;
+pub mod cosine_loss;
 pub mod cross_entropy_dense;
 pub mod huber;
+pub mod in_batch_negatives;
 pub mod kl_div;
 pub mod l1;
 pub mod mse;
 pub mod nll_loss;
 pub mod reduced;
 pub mod softmax_cross_entropy;
+pub mod triplet_loss;

@@ -18,6 +18,16 @@ pub enum LossReduction {
     /// They are added and divided by their number, which is the weight; NaN where there is none.
     #[default]
     Mean,
+    /// As `Mean`, but 0 where there is none, or where the weights that were applied add up to 0; so are its gradients.
+    /// The setting for training: a batch without a target moves nothing.
+    MeanOrZero,
+}
+
+impl LossReduction {
+    /// Whether terms are divided by what they weigh.
+    fn is_mean(self) -> bool {
+        matches!(self, LossReduction::Mean | LossReduction::MeanOrZero)
+    }
 }
 
 impl GraphBuilder {
@@ -69,19 +79,21 @@ impl Composition {
         (counted, extents): (Value, &[DimExpr]),
         dtype: DType,
     ) -> (Value, Value) {
-        let weight = match reduction {
-            LossReduction::Mean => {
-                let axes: Vec<usize> = (0..extents.len()).collect();
-                self.count_of(counted, extents, &axes)
-            }
-            _ => self.constant_scalar(DType::F32, 1.0),
+        let axes: Vec<usize> = (0..extents.len()).collect();
+        let weight = match reduction.is_mean() {
+            true => self.count_of(counted, extents, &axes),
+            false => self.constant_scalar(DType::F32, 1.0),
         };
         let (op, operands) = terms;
         let (axes, keepdims, noop_with_empty_axes) = (Vec::new(), false, false);
         let whole: Op = match reduction {
             LossReduction::None => return (self.finish(op, operands, dtype, &[]), weight),
             LossReduction::Sum => ReduceSum { axes, keepdims, noop_with_empty_axes }.into(),
-            LossReduction::Mean => ReduceMean { axes, keepdims, noop_with_empty_axes }.into(),
+            LossReduction::MeanOrZero if !has_terms(extents) => {
+                let sum = self.reduce_sum(self.apply(op, operands), &[], false);
+                return (self.quotient_or_zero(sum, weight, dtype), weight);
+            }
+            _ => ReduceMean { axes, keepdims, noop_with_empty_axes }.into(),
         };
         let terms = self.apply(op, operands);
         (self.finish(whole, &[terms], dtype, &[]), weight)
@@ -96,11 +108,29 @@ impl Composition {
         applied: Value,
         dtype: DType,
     ) -> (Value, Value) {
-        if reduction != LossReduction::Mean {
+        if !reduction.is_mean() {
             return self.loss(reduction, (op, operands), (applied, &[]), dtype);
         }
         let terms = self.apply(op, operands);
         let (sum, weight) = (self.reduce_sum(terms, &[], false), self.reduce_sum(applied, &[], false));
+        if reduction == LossReduction::MeanOrZero {
+            return (self.quotient_or_zero(sum, weight, dtype), weight);
+        }
         (self.finish(Div {}, &[sum, weight], dtype, &[]), weight)
     }
+
+    /// sum / weight, and 0 where the weight is 0. The sum is chosen before it is divided, so that its gradient is 0
+    /// there and no 0·∞.
+    #[track_caller]
+    fn quotient_or_zero(self, sum: Value, weight: Value, dtype: DType) -> Value {
+        let [zero, one] = [0.0, 1.0].map(|v| self.constant_scalar(DType::F32, v));
+        let empty = self.equal(weight, zero);
+        let (sum, divisor) = (self.select(empty, zero, sum), self.select(empty, one, weight));
+        self.finish(Div {}, &[sum, divisor], dtype, &[])
+    }
+}
+
+/// Whether there are terms, whatever symbols are.
+fn has_terms(extents: &[DimExpr]) -> bool {
+    extents.iter().all(|extent| extent.as_const().is_some_and(|n| n > 0))
 }
