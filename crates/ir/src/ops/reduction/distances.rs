@@ -6,7 +6,7 @@ use crate::builder::{Composition, GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::Infer;
 use crate::ops::elementwise::FLOATS;
-use crate::ops::{GatherElements, ReduceSum, Sqrt, Where};
+use crate::ops::{GatherElements, ReduceSum, Where};
 use pumice_types::{DType, DimExpr};
 
 /// What [`GraphBuilder::pairwise_distance`] computes.
@@ -27,7 +27,7 @@ impl GraphBuilder {
     /// The distance of each row of x from each row of y: x\[n, d\], y\[m, d\] of one float dtype → \[n, m\].
     /// Differences are summed directly: equal rows are exactly 0 apart (but for cosines) and large equal offsets
     /// lose nothing. Squares are not scaled: they overflow beyond 1e19 and are 0 below 1e-23, those of norms, too.
-    /// Rows of no elements are 0 apart, by cosines 1. NaN propagates. 16-bit floats are computed in f32 and rounded
+    /// Rows of no elements are 0 apart, by cosines 1. Of two equal rows the gradient is 0. NaN propagates. 16-bit floats are computed in f32 and rounded
     /// once.
     ///
     /// ```
@@ -57,7 +57,7 @@ impl GraphBuilder {
         let sum = ReduceSum { axes, keepdims, noop_with_empty_axes };
         if metric == Metric::Euclidean {
             let sums = g.apply(sum, &[terms]);
-            return g.finish(Sqrt {}, &[sums], dtype, &[]);
+            return g.root_of_squares(sums, dtype, &[]);
         }
         g.finish(sum, &[terms], dtype, &[])
     }

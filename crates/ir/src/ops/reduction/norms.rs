@@ -2,9 +2,10 @@
 //!
 //! ONNX's `noop_with_empty_axes` leaves their elementwise part: `abs` for the first two, `x²` for the last.
 
-use crate::builder::{GraphBuilder, Value};
-use crate::ops::Sqrt;
+use crate::builder::{Composition, GraphBuilder, Value};
+use crate::ops::Where;
 use crate::ops::elementwise::{FLOATS, NUMERIC};
+use pumice_types::DType;
 
 impl GraphBuilder {
     /// Σ|x| over axes (ONNX ReduceL1): x\[…\] → x without the axes, or with 1 in their place; empty `axes` are all of
@@ -33,7 +34,7 @@ impl GraphBuilder {
 
     /// √Σx² over axes (ONNX ReduceL2): x\[…\] → x without the axes, or with 1 in their place; empty `axes` are all of
     /// them. Floats; 0 over an empty set, NaN where an element is. Nothing is scaled: where x² is beyond f32 the result
-    /// is infinite. 16-bit floats are squared and added in f32 and rounded once.
+    /// is infinite. 16-bit floats are squared and added in f32 and rounded once. The gradient of zeros is 0.
     ///
     /// ```
     /// # use pumice_ir::{GraphBuilder, f32};
@@ -52,7 +53,7 @@ impl GraphBuilder {
         let g = self.composition("reduce_l2");
         let squares = g.square(g.widened(x, over.dtype));
         let sum = g.apply(over.sum(keepdims), &[squares]);
-        g.finish(Sqrt {}, &[sum], over.dtype, &[])
+        g.root_of_squares(sum, over.dtype, &[])
     }
 
     /// Σx² over axes (ONNX ReduceSumSquare): x\[…\] → x without the axes, or with 1 in their place; empty `axes` are
@@ -77,5 +78,17 @@ impl GraphBuilder {
         let wide = g.widened(x, over.dtype);
         let squares = if over.dtype.is_float() { g.square(wide) } else { g.mul(wide, wide) };
         g.finish(over.sum(keepdims), &[squares], over.dtype, &[])
+    }
+}
+
+impl Composition {
+    /// The end of a length: √sum, without the axes that are gone. The root of 0 is not taken: its slope is infinite, and
+    /// the gradient of no difference would be 0·∞, where it is 0.
+    #[track_caller]
+    pub(crate) fn root_of_squares(self, sum: Value, dtype: DType, gone: &[i64]) -> Value {
+        let [zero, one] = [0.0, 1.0].map(|v| self.constant_scalar(DType::F32, v));
+        let none = self.equal(sum, zero);
+        let root = self.sqrt(self.select(none, one, sum));
+        self.finish(Where {}, &[none, zero, root], dtype, gone)
     }
 }

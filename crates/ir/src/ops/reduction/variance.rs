@@ -4,7 +4,7 @@ use super::composed::Reduced;
 use crate::attr::{AttrError, CountRange};
 use crate::builder::{Composition, GraphBuilder, Value};
 use crate::ops::elementwise::FLOATS;
-use crate::ops::{Div, Op, ReduceMean, Sqrt};
+use crate::ops::{Div, Op, ReduceMean};
 use pumice_types::DType;
 
 impl GraphBuilder {
@@ -32,7 +32,8 @@ impl GraphBuilder {
     }
 
     /// The root of [`GraphBuilder::variance`] over axes (PyTorch `std`), with the same operands, corrections and edge
-    /// cases: x\[…\] → x without the axes, or with 1 in their place; empty `axes` are all of them.
+    /// cases: x\[…\] → x without the axes, or with 1 in their place; empty `axes` are all of them. The gradient of equal
+    /// elements is 0.
     ///
     /// ```
     /// # use pumice_ir::{GraphBuilder, f32};
@@ -47,7 +48,7 @@ impl GraphBuilder {
         match self.deviations("std_dev", x, axes, correction) {
             Ok(Deviations { over, g, op, operands }) => {
                 let variance = g.apply(op, &operands);
-                g.finish(Sqrt {}, &[variance], over.dtype, &over.gone(keepdims))
+                g.root_of_squares(variance, over.dtype, &over.gone(keepdims))
             }
             Err(mistake) => mistake,
         }
