@@ -21,6 +21,7 @@ pub(crate) mod pool;
 mod pool_grad;
 pub(crate) mod pool_samples;
 pub mod prod_pool;
+mod prod_pool_grad;
 pub mod resample;
 mod resample_grad;
 pub mod resize;

@@ -14,31 +14,31 @@ use pumice_types::{DType, DimExpr, WindowAxis};
 
 /// The windows of a pool, and its extents.
 pub(super) struct Windows {
-    axes: Vec<WindowAxis>,
+    pub(super) axes: Vec<WindowAxis>,
     /// The extents of x.
-    x: Vec<DimExpr>,
+    pub(super) x: Vec<DimExpr>,
     /// The extents of y.
-    y: Vec<DimExpr>,
+    pub(super) y: Vec<DimExpr>,
 }
 
 /// Over an axis \[n\], or \[n, positions\].
-struct Covering {
+pub(super) struct Covering {
     /// Positions whose windows cover an element.
-    positions: Value,
+    pub(super) positions: Value,
     /// Whether they do.
-    covers: Value,
+    pub(super) covers: Value,
     /// Whether there may be more than one.
-    several: bool,
+    pub(super) several: bool,
 }
 
 /// Positions that may cover each element of an axis: \[n\], \[n, positions\], or where the element does not decide
 /// them \[positions\].
-struct Near {
-    position: Value,
-    /// How far the element is behind where the window begins: \[n\] or \[n, positions\].
-    after: Value,
+pub(super) struct Near {
+    pub(super) position: Value,
+    /// How far the element is after where the window begins: \[n\] or \[n, positions\].
+    pub(super) after: Value,
     /// Whether there may be more than one.
-    several: bool,
+    pub(super) several: bool,
 }
 
 /// The elements of x over the tables of all spatial axes.
@@ -64,7 +64,7 @@ impl Windows {
     }
 
     /// Whether x has no element, whatever symbols are.
-    fn sees_nothing(&self) -> bool {
+    pub(super) fn sees_nothing(&self) -> bool {
         self.x.iter().any(|n| n.is(0))
     }
 
@@ -76,13 +76,7 @@ impl Windows {
         }
         let mut v = wide(g, value);
         for (axis, window) in (2..).zip(&self.axes) {
-            let found = self.covering(g, axis, window);
-            let under = g.gather(v, found.positions, axis as i64);
-            let covers = found.beside(g, self.x.len() - 1 - axis);
-            v = g.select(covers, under, g.constant_scalar(DType::F32, 0.0));
-            if found.several {
-                v = g.reduce_sum(v, &[axis as i64 + 1], false);
-            }
+            v = self.covering(g, axis, window).summed(g, v, axis, self.x.len() - 1 - axis);
         }
         narrowed(cx, v, cx.x(0))
     }
@@ -165,7 +159,7 @@ impl Windows {
     }
 
     /// x with an element more on axes that symbols may leave without one: no tap is there.
-    fn with_elements(&self, g: &GraphBuilder, x: Value) -> Value {
+    pub(super) fn with_elements(&self, g: &GraphBuilder, x: Value) -> Value {
         let symbols = g.symbols().unwrap_or_default();
         let spatial = 2..self.x.len();
         let empty = |&axis: &usize| self.x[axis].lower(&symbols) == 0;
@@ -193,7 +187,7 @@ impl Elements {
 
 impl Near {
     /// Of an axis of n elements that has o positions.
-    fn of(g: &GraphBuilder, n: &DimExpr, o: &DimExpr, window: &WindowAxis) -> Near {
+    pub(super) fn of(g: &GraphBuilder, n: &DimExpr, o: &DimExpr, window: &WindowAxis) -> Near {
         let (count, are_all) = how_many(o, window);
         let element = g.scaled(g.counted(n), 1, window.begin as i64);
         let (element, of_place) = match count {
@@ -207,7 +201,7 @@ impl Near {
     }
 
     /// Whether a position is one, from the first to the last, and a tap of its window is over the element.
-    fn covers(&self, g: &GraphBuilder, [zero, last]: [Value; 2], window: &WindowAxis) -> Value {
+    pub(super) fn covers(&self, g: &GraphBuilder, [zero, last]: [Value; 2], window: &WindowAxis) -> Value {
         let is_one = g.and(g.less_or_equal(zero, self.position), g.less_or_equal(self.position, last));
         let within = g.less_or_equal(self.after, g.whole(window.reach() as i64 - 1));
         let covers = g.and(is_one, g.and(g.less_or_equal(zero, self.after), within));
@@ -220,6 +214,14 @@ impl Near {
 }
 
 impl Covering {
+    /// Along an axis, which has so many after it, of the values at the positions the sum over those that cover each
+    /// element.
+    pub(super) fn summed(&self, g: &GraphBuilder, v: Value, axis: usize, later: usize) -> Value {
+        let under = g.gather(v, self.positions, axis as i64);
+        let kept = g.select(self.beside(g, later), under, g.constant_scalar(DType::F32, 0.0));
+        if self.several { g.reduce_sum(kept, &[axis as i64 + 1], false) } else { kept }
+    }
+
     /// Whether positions cover elements, beside so many axes after.
     fn beside(&self, g: &GraphBuilder, later: usize) -> Value {
         let shape = g.type_of(self.covers).map(|ty| ty.shape.to_vec()).unwrap_or_default();
