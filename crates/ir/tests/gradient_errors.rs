@@ -1,5 +1,6 @@
 //! What `grad` says of graphs that it cannot differentiate, and which values it makes.
 
+use pumice_ir::ops::BatchNormTraining;
 use pumice_ir::{GraphBuilder, f32, i32, sym};
 use pumice_types::DType;
 
@@ -104,4 +105,24 @@ fn gradients_have_the_types_of_their_values() {
     assert_eq!(g.type_of(again[0]), g.type_of(w));
     made.iter().chain(&again).enumerate().for_each(|(i, &v)| g.output(&format!("d{i}"), v));
     g.build().expect("no mistakes");
+}
+
+/// Of an op of several results, which are made of different operands: each reaches its own.
+#[test]
+fn results_reach_what_they_are_made_of() {
+    let g = GraphBuilder::new("g");
+    let x = g.input("x", f32([4, 3]));
+    let [gamma, beta, mean, variance] =
+        ["gamma", "beta", "mean", "variance"].map(|name| g.input(name, f32([3])));
+    let operands = [x, gamma, beta, mean, variance].map(Some);
+    let results = g.apply_all(BatchNormTraining::default(), &operands);
+    let losses: Vec<_> = results.iter().map(|&y| g.reduce_sum(y, &[], false)).collect();
+    let reached = |loss| [x, gamma, beta, mean, variance].map(|operand| g.reaches(loss, operand));
+    assert_eq!(reached(losses[0]), [true, true, true, false, false]);
+    assert_eq!(reached(losses[1]), [true, false, false, true, false]);
+    assert_eq!(reached(losses[2]), [true, false, false, false, true]);
+    g.grad(losses[0], &[x, gamma, beta]);
+    g.grad(losses[1], &[x, mean]);
+    g.grad(losses[2], &[x, variance]);
+    assert!(g.mistakes().is_empty(), "{:?}", g.mistakes());
 }

@@ -115,10 +115,44 @@ pub(super) fn reaches(graph: &Graph, loss: ValueId, value: ValueId) -> bool {
     for id in needed(graph, loss) {
         let node = graph.node(id);
         if moving_operands(node, &moving).any(|moves| moves) {
-            moving.extend(node.outputs.iter().copied().filter(|&v| moves(graph, v)));
+            let results = moving_results(graph, id, &moving);
+            moving.extend(results);
         }
     }
     moving.contains(&loss)
+}
+
+/// The float results of a node with a moving operand that move with it: of one that is passed as its expansion, those
+/// that its moving operands make.
+fn moving_results(graph: &Graph, id: NodeId, moving: &BTreeSet<ValueId>) -> Vec<ValueId> {
+    let node = graph.node(id);
+    let mut results: Vec<ValueId> = node.outputs.iter().copied().filter(|&v| moves(graph, v)).collect();
+    if node.op.differentiation() != Differentiation::Expansion || results.len() < 2 {
+        return results;
+    }
+    let Some(patch) = node.op.expand(graph, id) else { return results };
+    let mut made: Vec<bool> = Vec::with_capacity(patch.nodes.len());
+    for node in &patch.nodes {
+        let moves = |(i, r): (usize, &Option<PatchRef>)| {
+            r.is_some_and(|r| is_moving(r, moving, &made)) && node.op.moves_with(i)
+        };
+        let any = node.inputs.iter().enumerate().any(moves);
+        made.push(any);
+    }
+    let stays = |result: &ValueId| {
+        let inner = patch.replace.iter().find(|(outer, _)| outer == result);
+        inner.is_none_or(|(_, r)| is_moving(*r, moving, &made))
+    };
+    results.retain(stays);
+    results
+}
+
+/// Whether an operand in a patch moves, where this is said of the nodes before.
+fn is_moving(r: PatchRef, moving: &BTreeSet<ValueId>, made: &[bool]) -> bool {
+    match r {
+        PatchRef::Old(v) => moving.contains(&v),
+        PatchRef::New(node, _) => made.get(node as usize).copied().unwrap_or(true),
+    }
 }
 
 /// Nodes that a value is made of, in order.
