@@ -310,14 +310,20 @@ mod on_device {
         graph.nodes().any(|(_, node)| node.operands().filter(|v| Some(*v) == leaf).count() > 1)
     }
 
-    /// Whether all that becomes of a leaf is waited for by `after`, which has no number of what it waits for.
+    /// Whether all that becomes of a leaf is waited for, by `after` or a barrier, which have no number of that.
     fn is_waited_for(graph: &Graph, name: &str) -> bool {
         let mut heard: BTreeSet<ValueId> = graph.find(name).into_iter().collect();
         let (finders, mut waits) = (graph.finders(), false);
         for (id, node) in graph.nodes() {
-            let numbers = if node.op.name() == "after" { 1 } else { usize::MAX };
-            waits |= node.operands().skip(numbers).any(|v| heard.contains(&v));
-            if node.operands().take(numbers).any(|v| heard.contains(&v)) {
+            let waited = |i: usize| match node.op.is_barrier() {
+                true => i == 0,
+                false => node.op.name() == "after" && i > 0,
+            };
+            let (waited, read): (Vec<_>, Vec<_>) =
+                node.inputs.iter().enumerate().partition(|(i, _)| waited(*i));
+            let hears = |(_, v): &(usize, &Option<ValueId>)| v.is_some_and(|v| heard.contains(&v));
+            waits |= waited.iter().any(hears);
+            if read.iter().any(hears) {
                 if finders.values().any(|finder| *finder == id) {
                     return false;
                 }

@@ -15,12 +15,14 @@ use pumice_plan::kernels::copy::StatusBegin;
 use pumice_plan::kernels::frame::{FrameAdvance, FrameCount};
 use pumice_plan::{Access, Cost, Grid, Meaning, RunCheck, StepKind, Storage};
 use pumice_types::{DimExpr, ScalarId, Var, When};
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Every output in its io slot, in natural width.
 pub fn outputs(cx: &mut LowerCx<'_>) -> LowerResult {
     for (i, output) in cx.graph.outputs().iter().enumerate() {
+        cx.begin_reading(output.value);
         let at = cx.at(output.value)?;
         let class = StorageClass::Output(i as u32);
         if may_move(cx, &at) {
@@ -57,6 +59,7 @@ pub fn feeds(cx: &mut LowerCx<'_>) -> LowerResult {
     let states: BTreeMap<ValueId, usize> = cx.graph.states().iter().copied().zip(0..).collect();
     for (feed, from) in feeds.iter().zip(sources) {
         let index = *states.get(&feed.state).ok_or("a feed names no state")?;
+        cx.begin_reading(cx.graph.outputs()[feed.output].value);
         let whole = cx.next_version(feed.state, cx.unplaced.states[index]);
         let [from, to] = rows(cx, feed, [&from, &whole])?;
         if feed.kind != FeedKind::Whole && !owns_its_words(cx, &to) {
@@ -73,7 +76,9 @@ pub fn feeds(cx: &mut LowerCx<'_>) -> LowerResult {
 
 /// What a feed reads, out of the way of what feeds write.
 fn source(cx: &mut LowerCx<'_>, feed: &Feed) -> LowerResult<PlacedView> {
-    let at = cx.at(cx.graph.outputs()[feed.output].value)?;
+    let value = cx.graph.outputs()[feed.output].value;
+    cx.begin_reading(value);
+    let at = cx.at(value)?;
     let from_state = matches!(cx.unplaced.buffer_of(at.version).class, StorageClass::State(_));
     if from_state { snapshot(cx, &at) } else { Ok(at) }
 }
@@ -193,6 +198,7 @@ pub fn begin_replay(unplaced: &mut UnplacedProgram, status: PlacedView, ops: u32
         }],
         origin: "status".into(),
         reason: String::new(),
+        waits: SmallVec::new(),
         meaning: Meaning::none(),
         cost: Cost::default(),
         when: When::ALWAYS,

@@ -92,7 +92,12 @@ impl Made {
             u.access.writes()
                 && (unplaced.joins.contains(&u.version) || unplaced.carried.contains(&u.version))
         });
-        fixed && !joins && (!counts || small()) && step.uses.iter().all(|u| known(u.version, u.access))
+        let waits = !step.waits.is_empty();
+        fixed
+            && !joins
+            && !waits
+            && (!counts || small())
+            && step.uses.iter().all(|u| known(u.version, u.access))
     }
 
     /// Whether what a step writes follows from no param, but from counting: it reads nothing, or such and constants.

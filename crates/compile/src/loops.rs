@@ -70,7 +70,8 @@ fn inside(
         let through = || counts(version).iter().find_map(|v| of[v.0 as usize]);
         of[version.0 as usize].or_else(through)
     };
-    let reads = step.uses.iter().filter(|u| !u.access.writes()).find_map(|u| of(u.version));
+    let read = step.uses.iter().filter(|u| !u.access.writes()).map(|u| u.version);
+    let reads = read.chain(step.waits.iter().copied()).find_map(of);
     let mut writes = step.uses.iter().filter(|u| u.access.stores());
     reads.or_else(|| writes.find_map(|u| next[u.version.0 as usize]))
 }

@@ -128,13 +128,14 @@ fn lower_range(cx: &mut LowerCx<'_>) -> Result<(), CompileError> {
 fn lower_nodes(cx: &mut LowerCx<'_>, counted: &mut index::Counted<'_>) -> Result<(), CompileError> {
     let mut refused = Vec::new();
     for (id, node) in cx.graph.nodes() {
-        cx.begin(id);
+        let first = cx.begin(id);
         // What depends on a refused node has no place to read from and is not reported again.
         if node.operands().all(|v| cx.is_placed(v))
             && let Err(refusal) = lower::lower(cx, id)
         {
             refused.push(cx.unsupported(id, refusal));
         }
+        cx.end(id, first);
         counted.follow(&cx.unplaced);
     }
     if refused.is_empty() { Ok(()) } else { Err(CompileError::Unsupported(refused)) }

@@ -1,6 +1,7 @@
 //! Levels: steps are list-scheduled as early as their operands allow; a host step has a level of host steps alone.
 //!
-//! What a step waits for follows from versions: who wrote what it reads, and who still reads what it overwrites. A
+//! What a step waits for follows from versions: who wrote what it reads or is ordered after, and who still reads what
+//! it overwrites. A
 //! version that no step writes (a feed of no rows, whose step is omitted) passes the order on: whoever follows it waits
 //! for what came before it.
 
@@ -322,6 +323,11 @@ fn waits_for(
             let replaced = back_to_written(unplaced, touches, previous);
             deps.extend(replaced.flat_map(|c| touches.writers(c).chain(touches.readers(c))));
         }
+    }
+    for &version in &step.waits {
+        let holds = back_to_written(unplaced, touches, version);
+        let beside = |w: &usize| unplaced.steps[*w].when.excludes(&step.when);
+        deps.extend(holds.flat_map(|c| touches.writers(c)).filter(|w| !beside(w)));
     }
     if matches!(step.kind, StepKind::Advance { .. }) {
         deps.extend(0..i);

@@ -250,7 +250,7 @@ fn placed_step(
     step: UnplacedStep,
     span: impl Fn(UnplacedVersion) -> Option<Span>,
 ) -> Result<Step, CompileError> {
-    let UnplacedStep { kind, uses, origin, reason, meaning, cost, when, counted: _ } = step;
+    let UnplacedStep { kind, uses, origin, reason, meaning, cost, when, waits: _, counted: _ } = step;
     let uses = uses.into_iter().map(|u| {
         let whole = span(u.version)
             .ok_or_else(|| CompileError::Defect(format!("{origin} touches bytes without a place")))?;

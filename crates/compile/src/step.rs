@@ -200,8 +200,8 @@ impl StepBuilder {
         let mut uses = self.uses;
         uses.shrink_to_fit();
         let origin = cx.origin();
-        let (reason, when) = (String::new(), cx.when());
-        cx.push(UnplacedStep { kind, uses, origin, reason, meaning, cost, when, counted: None });
+        let (reason, when, waits) = (String::new(), cx.when(), cx.waits_of(&uses));
+        cx.push(UnplacedStep { kind, uses, origin, reason, waits, meaning, cost, when, counted: None });
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use pumice_ir::ValueType;
 use pumice_ir::infer::normalize_axis;
 use pumice_plan::{Access, Cost, Meaning, RegionKind, StepKind, View};
 use pumice_types::{DimExpr, SymbolId, When};
+use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -151,6 +152,8 @@ pub struct UnplacedStep {
     pub origin: Arc<str>,
     /// Why there is such a step, where there might have been none; mostly empty.
     pub reason: String,
+    /// What it waits for besides: versions whose last writers come before it.
+    pub waits: SmallVec<[UnplacedVersion; 1]>,
     /// What it computes.
     pub meaning: Meaning,
     /// For the floor.

@@ -76,6 +76,11 @@ impl<'a> EvalCx<'a> {
         self.inputs.iter().flatten().copied().collect()
     }
 
+    /// How many results there are.
+    pub fn results(&self) -> usize {
+        self.outputs.len()
+    }
+
     /// Dtype and extents of the result that is asked about: of the first one while the op is evaluated.
     pub fn out(&self) -> (DType, &'a [u64]) {
         let (dtype, shape) = &self.outputs[self.result];

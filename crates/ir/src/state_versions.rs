@@ -44,8 +44,8 @@ impl Graph {
     /// overwritten.
     pub fn shows_state(&self, mut value: ValueId) -> bool {
         loop {
-            let node = self.def(value);
-            match node.input(0).filter(|_| node.op.is_movement()) {
+            let (node, place) = (self.def(value), self.value(value).def.1);
+            match node.op.shown_operand(place.into()).and_then(|i| node.input(i)) {
                 _ if self.is_state_version(value) => return true,
                 Some(x) => value = x,
                 None => return false,

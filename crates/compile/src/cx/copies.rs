@@ -97,6 +97,11 @@ impl LowerCx<'_> {
         silent.for_each(|step| why.clone_into(&mut step.reason));
     }
 
+    /// Whether a version is that of a copy of another.
+    pub(super) fn is_copy_of(&self, copy: UnplacedVersion, of: UnplacedVersion) -> bool {
+        self.copies.0.get(&of).into_iter().flatten().any(|(_, made)| made.version == copy)
+    }
+
     /// The dense copy that was made of a place.
     pub fn copy_of(&self, at: &PlacedView) -> Option<PlacedView> {
         let copies = self.copies.0.get(&at.version);

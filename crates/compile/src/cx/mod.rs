@@ -1,8 +1,9 @@
-//! What a lowering sees: where values are (`values`), copies of them (`copies`), words of calls (`args`), and here the
+//! What a lowering sees: where values are (`values`), copies of them (`copies`), what readers wait for besides (`ordered`), words of calls (`args`), and here the
 //! steps that are added.
 
 mod args;
 mod copies;
+mod ordered;
 mod values;
 
 use crate::codes::Scales;
@@ -15,6 +16,7 @@ use crate::select::Selection;
 use crate::unplaced::{PlacedView, StorageClass, UnplacedProgram, UnplacedStep, UnplacedVersion};
 use copies::Copies;
 use indexmap::IndexSet;
+use ordered::Ordered;
 use pumice_ir::{Demand, Graph, LoopInfo, Loops, NodeId, ValueId, ValueType};
 use pumice_plan::{Frame, FrameBuilder, FrameWord, JoinedParams, Storage, View};
 use pumice_types::{Branch, DType, DimExpr, SymbolId, Target, When};
@@ -95,6 +97,7 @@ pub struct LowerCx<'g> {
     pub joined: &'g [JoinedParams],
     values: Values,
     copies: Copies,
+    ordered: Ordered,
     /// By version, of the steps so far.
     touched: Vec<Touched>,
     frame_version: UnplacedVersion,
@@ -139,6 +142,7 @@ impl<'g> LowerCx<'g> {
             joined: leaves.joined,
             values: Values::of(graph, leaves),
             copies: Copies::default(),
+            ordered: Ordered::default(),
             touched: Vec::new(),
             frame_version,
             status_version,
@@ -163,9 +167,11 @@ impl<'g> LowerCx<'g> {
         }
     }
 
-    /// From now on steps are made for this node.
-    pub fn begin(&mut self, node: NodeId) {
+    /// From now on steps are made for this node: the number of the first one.
+    pub fn begin(&mut self, node: NodeId) -> usize {
         self.node = Some(node);
+        self.begin_ordered(node);
+        self.unplaced.steps.len()
     }
 
     /// From now on steps belong to no node: outputs, feeds.

@@ -5,7 +5,7 @@ use crate::cx::LowerCx;
 use crate::unplaced::PlacedView;
 use crate::views::{reshaped, restride};
 use pumice_ir::NodeId;
-use pumice_ir::ops::{After, Identity, Reshape, Transpose};
+use pumice_ir::ops::{After, Barrier, Identity, Reshape, Transpose};
 use pumice_types::DimExpr;
 
 /// The first operand of a node, as it is stored: blocks under other extents are blocks.
@@ -30,6 +30,19 @@ impl Lower for Identity {
 impl Lower for After {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
         alias(cx, id)
+    }
+}
+
+impl Lower for Barrier {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let node = cx.graph.node(id);
+        let after = node.input(0);
+        for (&result, x) in node.outputs.iter().zip(node.inputs.iter().skip(1)) {
+            let x = x.ok_or("it has no operand")?;
+            cx.place(result, cx.stored(x)?);
+            cx.order(result, x, after);
+        }
+        Ok(())
     }
 }
 

@@ -53,8 +53,7 @@ impl Tape {
     fn enter(&mut self, g: &GraphBuilder, id: NodeId) {
         let (node, floats) = g.look(|graph| {
             let node = graph.node(id);
-            let floats: Vec<ValueId> = node.outputs.iter().copied().filter(|&v| moves(graph, v)).collect();
-            (node.clone(), floats)
+            (node.clone(), moving_results(graph, id, &self.moving))
         });
         let how = node.op.differentiation();
         if !moving_operands(&node, &self.moving).any(|moves| moves) {
@@ -122,11 +121,14 @@ pub(super) fn reaches(graph: &Graph, loss: ValueId, value: ValueId) -> bool {
     moving.contains(&loss)
 }
 
-/// The float results of a node with a moving operand that move with it: of one that is passed as its expansion, those
-/// that its moving operands make.
+/// The float results of a node with a moving operand that move with it: one that shows an operand moves with it alone,
+/// and of an op that is passed as its expansion those move that its moving operands make.
 fn moving_results(graph: &Graph, id: NodeId, moving: &BTreeSet<ValueId>) -> Vec<ValueId> {
     let node = graph.node(id);
-    let mut results: Vec<ValueId> = node.outputs.iter().copied().filter(|&v| moves(graph, v)).collect();
+    let moving_operand = |i: usize| node.input(i).is_some_and(|v| moving.contains(&v));
+    let follows = |place: usize| node.op.shown_operand(place).is_none_or(moving_operand);
+    let floats = node.outputs.iter().enumerate().filter(|&(place, &v)| moves(graph, v) && follows(place));
+    let mut results: Vec<ValueId> = floats.map(|(_, &v)| v).collect();
     if node.op.differentiation() != Differentiation::Expansion || results.len() < 2 {
         return results;
     }

@@ -130,6 +130,16 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
         false
     }
 
+    /// For a result that is elements of an operand where they lie, that operand.
+    fn shown_operand(&self, _result: usize) -> Option<usize> {
+        self.is_movement().then_some(0)
+    }
+
+    /// Whether no pass sees through it, and readers of its results wait for its first operand.
+    fn is_barrier(&self) -> bool {
+        false
+    }
+
     /// Whether every element of the first result has the bits of an element of an operand: nothing is rounded, and
     /// subnormals and payloads of NaN stay.
     fn moves_bits(&self) -> bool {
@@ -194,7 +204,7 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
     }
 
     /// For an op that draws random numbers from the source of its last three operands, the stream that it takes them
-    /// from. No two nodes of a program take one source's stream, but nodes that are equal.
+    /// from. No two nodes of a program take one source's stream, but nodes that are equal up to barriers.
     fn stream(&self) -> Option<u64> {
         None
     }

@@ -57,6 +57,7 @@ macro_rules! for_each_op {
                 found_count FoundCount "found_count" lowered;
                 extent_of ExtentOf "extent_of" lowered;
                 after After "after" lowered;
+                barrier Barrier "barrier" lowered;
                 if_ If "if" lowered;
                 carry Carry "carry" lowered;
                 loop_ Loop "loop" lowered boxed;
@@ -455,6 +456,16 @@ macro_rules! define_op {
             /// Whether it only renames or moves elements.
             pub fn is_movement(&self) -> bool {
                 match self { $($(Op::$Name(op) => op.is_movement(),)*)* }
+            }
+
+            /// The operand whose elements a result is, where they lie.
+            pub fn shown_operand(&self, result: usize) -> Option<usize> {
+                match self { $($(Op::$Name(op) => op.shown_operand(result),)*)* }
+            }
+
+            /// Whether no pass sees through it, and readers of its results wait for its first operand.
+            pub fn is_barrier(&self) -> bool {
+                match self { $($(Op::$Name(op) => op.is_barrier(),)*)* }
             }
 
             /// Whether elements of the first result are elements of operands, to the bit.

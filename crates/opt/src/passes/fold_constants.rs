@@ -96,7 +96,8 @@ fn fold(graph: &Graph, node: &Node, known: &Known, left: &mut u64, cx: &PassCx<'
     let small = |&v: &ValueId| elements(v).is_some_and(|n| n <= MAX_ELEMENTS);
     let grows = matches!(node.op, Op::Expand(_)) && elements(node.output()) != elements(node.input(0)?);
     let is_state = matches!(node.op, Op::State(_)) || node.op.state_operand().is_some();
-    let is_control = node.op.carries().is_some() || node.op.loops().is_some() || node.op.branches().is_some();
+    let is_loop = node.op.carries().is_some() || node.op.loops().is_some();
+    let is_control = is_loop || node.op.branches().is_some() || node.op.is_barrier();
     if grows
         || is_control
         || is_state

@@ -61,8 +61,8 @@ fn depths(graph: &Graph, facts: &Facts) -> Vec<u32> {
     let mut depth = vec![0; graph.nodes().len()];
     for (id, node) in graph.nodes() {
         let before = node.operands().map(|v| depth[graph.value(v).def.0.index()]).max().unwrap_or(0);
-        let free =
-            node.op.is_leaf() || node.op.is_movement() || node.op.is_elementwise() || facts.is_load_time(id);
+        let is_view = node.op.shown_operand(0).is_some();
+        let free = node.op.is_leaf() || is_view || node.op.is_elementwise() || facts.is_load_time(id);
         depth[id.index()] = before + u32::from(!free);
     }
     depth

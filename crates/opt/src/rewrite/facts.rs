@@ -149,6 +149,7 @@ fn in_frame(graph: &Graph) -> Vec<bool> {
             Op::Extent(_) | Op::Scalar(_) | Op::Constant(_) => true,
             Op::Input(_) | Op::Param(_) | Op::State(_) => false,
             op if op.finds().is_some() => true,
+            op if op.is_barrier() => false,
             op => op.carries().is_none() && node.operands().all(|v| of[graph.value(v).def.0.index()]),
         };
         of.push(is_scalar && follows);
@@ -160,9 +161,8 @@ fn in_frame(graph: &Graph) -> Vec<bool> {
 fn shown_states(graph: &Graph) -> Vec<Option<ValueId>> {
     let mut shown = vec![None; graph.value_count()];
     for (_, node) in graph.nodes() {
-        let through =
-            if node.op.is_movement() { node.operands().find_map(|v| shown[v.index()]) } else { None };
-        for &v in &node.outputs {
+        for (place, &v) in node.outputs.iter().enumerate() {
+            let through = node.op.shown_operand(place).and_then(|i| shown[node.input(i)?.index()]);
             shown[v.index()] = graph.is_state_version(v).then_some(v).or(through);
         }
     }

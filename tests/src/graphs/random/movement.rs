@@ -60,7 +60,7 @@ impl Garden<'_> {
             15 if rank < 4 => g.stack(&[v, v], 0),
             16..=18 if (1..=32).contains(&c) => self.indexed(v)?,
             19 if (1..=16).contains(&c) => self.resampled(v)?,
-            _ => g.identity(v),
+            _ => g.barrier(&[v], self.pool.last().map(|i| i.value))[0],
         };
         Some(Item { value, ..x })
     }

@@ -1,6 +1,7 @@
 //! Evaluation: leaves of a program, states, and what stands for other nodes (OPS 2).
 
 mod after;
+mod barrier;
 mod carry;
 mod custom;
 mod extent;

@@ -1,6 +1,7 @@
 //! Leaves of a program, states, and what stands for other nodes (OPS 2).
 
 pub mod after;
+pub mod barrier;
 mod call;
 pub mod carry;
 mod collecting;
