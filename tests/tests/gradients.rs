@@ -4,7 +4,7 @@ use pumice_cpu_ref::{Array, EvalOptions, sample as data};
 use pumice_ir::ops::{BatchNormTraining, Conv, MaxPool};
 use pumice_ir::{Fill, GraphBuilder, Sample, Value, f32, i32, sym};
 use pumice_tests::op_suite::{Case, Runner};
-use pumice_types::Tensor;
+use pumice_types::{DType, Tensor};
 use std::sync::Arc;
 
 /// Gradients by params become outputs beside the loss.
@@ -99,10 +99,85 @@ fn all_close(runner: &Runner) {
     }
 }
 
+/// Two layers with dropout after each, and one whose gradient shows its mask: beside y = dropout(x) the gradient of
+/// Σ y·x by y's operand, which is dropout(x) again.
+fn dropping() -> Sample {
+    let sample = Sample::graph("dropout", |g| {
+        let (x, class) = (g.input("x", f32([32, 12])), g.input("class", i32([32])));
+        let (w, v) = (g.param("w", f32([16, 12])), g.param("v", f32([10, 16])));
+        let seen = g.mul(x, g.constant_scalar(DType::F32, 1.0));
+        let (y, mask) = g.named("shown").dropout_training(seen, 0.25);
+        let h = g.relu(g.linear(y, w, None));
+        let (h, _) = g.named("hidden").dropout_training(h, 0.5);
+        let (loss, _) = g.softmax_cross_entropy(g.linear(h, v, None), class, None, Default::default());
+        let shown = g.reduce_sum(g.mul(y, g.stop_gradient(x)), &[], false);
+        g.output("y", y);
+        g.output("mask", mask);
+        g.output("again", g.grad(shown, &[seen])[0]);
+        finish(g, loss, &[("w", w), ("v", v)]);
+    });
+    sample.fill("class", Fill::Range(0, 10)).scalar("seed_low", 77.0).runs(2)
+}
+
+/// The repeated draw is the first one to the bit, in every run.
+fn masks_repeat(runner: &Runner) {
+    let case = Case::new("gradients", dropping());
+    let graph = case.sample.graph.as_ref().unwrap_or_else(|e| panic!("{e}"));
+    let wanted = data::evaluate(&case.sample, graph, EvalOptions::default()).expect("has values");
+    let of = |name: &str| graph.outputs().iter().position(|o| &*o.name == name).expect("an output");
+    let [y, again, mask] = ["y", "again", "mask"].map(of);
+    let plan = runner.plan(graph).unwrap_or_else(|e| panic!("{e}"));
+    let found = runner.outputs(&case, plan).unwrap_or_else(|e| panic!("{e}"));
+    for (wanted, found) in wanted.iter().zip(found.chunks(graph.outputs().len())) {
+        assert_eq!(wanted.outputs[y].to_f64(), wanted.outputs[again].to_f64());
+        assert_eq!(found[y].bytes(), found[again].bytes());
+        let drawn = Array::from_tensor(&found[mask]).to_f64();
+        assert_eq!(drawn, wanted.outputs[mask].to_f64());
+        assert!(drawn.contains(&0.0) && drawn.contains(&1.0));
+    }
+}
+
+/// No draw and no mask is alive between forward and backward.
+#[test]
+fn no_mask_is_kept() {
+    let sample = Sample::graph("a perceptron with dropout", |g| {
+        let (x, class) = (g.input("x", f32([32, 12])), g.input("class", i32([32])));
+        let params = ["a", "b", "c"].map(|name| g.param(name, f32([12, 12])));
+        let h = params[..2]
+            .iter()
+            .fold(x, |h, w| g.named("drop").dropout_training(g.relu(g.linear(h, *w, None)), 0.5).0);
+        let y = g.linear(h, params[2], None);
+        let (loss, _) = g.softmax_cross_entropy(y, class, None, Default::default());
+        finish(g, loss, &[("a", params[0]), ("b", params[1]), ("c", params[2])]);
+    });
+    let graph = sample.graph.as_ref().unwrap_or_else(|e| panic!("{e}"));
+    let plan = Runner::interpreter(1 << 18).plan(graph).unwrap_or_else(|e| panic!("{e}"));
+    let program = &plan.runs[0].program;
+    let draws = program.steps.iter().filter(|s| s.meaning.graph.text.contains("random_numbers")).count();
+    assert_eq!(draws, 4, "each of two is drawn twice");
+    let of_draws: Vec<_> =
+        program.values.iter().filter(|v| v.name.contains(".numbers") || v.name.contains(".mask")).collect();
+    let of_loss = |level: &pumice_plan::Level| {
+        let steps = &program.steps[level.steps.start as usize..level.steps.end as usize];
+        steps.iter().any(|step| step.meaning.graph.text.contains("log_softmax"))
+    };
+    let loss = program.levels.iter().position(of_loss).expect("a loss") as u32;
+    assert!(of_draws.len() >= 4, "{}", of_draws.len());
+    for value in of_draws {
+        let (first, last) = value.live.expect("a value of the run");
+        assert!(last < loss || first > loss, "{}: {first} to {last}, the loss {loss}", value.name);
+    }
+}
+
 mod on_interpreter {
     #[test]
     fn small_networks() {
         super::all_close(&super::Runner::interpreter(1 << 18));
+    }
+
+    #[test]
+    fn masks_are_drawn_again() {
+        super::masks_repeat(&super::Runner::interpreter(1 << 18));
     }
 }
 
@@ -111,5 +186,11 @@ mod on_device {
     fn small_networks() {
         let device = pumice_tests::device::open(&pumice_vulkan::DeviceOptions::default());
         super::all_close(&super::Runner::new(device, 1 << 22));
+    }
+
+    #[test]
+    fn masks_are_drawn_again() {
+        let device = pumice_tests::device::open(&pumice_vulkan::DeviceOptions::default());
+        super::masks_repeat(&super::Runner::new(device, 1 << 22));
     }
 }

@@ -234,22 +234,35 @@ fn stop_rule(graph: &Graph) -> Option<BuildError> {
     )))
 }
 
-/// Two unlike nodes that take one source's stream would have the same numbers.
+/// Two unlike nodes that take one source's stream would have the same numbers: only one may that repeats the other.
 fn stream_rule(graph: &Graph) -> Vec<BuildError> {
     let mut errors = Vec::new();
     let mut taken: IndexMap<(u64, [Option<ValueId>; 2]), NodeId> = IndexMap::new();
     for (id, node) in graph.nodes() {
         let Some(stream) = node.op.stream() else { continue };
         let source = node.inputs.len().saturating_sub(3);
-        let seed = [node.input(source), node.input(source + 1)];
+        let seed = [source, source + 1].map(|i| node.input(i).map(|v| graph.before_barriers(v)));
         let first = *taken.entry((stream, seed)).or_insert(id);
-        let other = graph.node(first);
-        if node.op != other.op || node.inputs != other.inputs {
+        if !repeats(graph, graph.node(first), node) {
             let [node, other] = [id, first].map(|n| graph.node_name(n).to_owned());
             errors.push(BuildError::Stream { node, other, stream });
         }
     }
     errors
+}
+
+/// Whether a node draws what another has drawn, up to barriers. One whose step is behind a barrier draws again on
+/// purpose, and may use the numbers with other operands.
+fn repeats(graph: &Graph, first: &Node, again: &Node) -> bool {
+    let bare = |v: &Option<ValueId>| v.map(|v| graph.before_barriers(v));
+    let source = again.inputs.len().saturating_sub(3);
+    let ordered = again.inputs.last() != first.inputs.last();
+    let types = |node: &Node| node.outputs.iter().map(|&v| graph.ty(v).clone()).collect::<Vec<_>>();
+    let mut pairs = again.inputs.iter().zip(&first.inputs).enumerate();
+    again.op == first.op
+        && again.inputs.len() == first.inputs.len()
+        && types(again) == types(first)
+        && pairs.all(|(i, (a, b))| bare(a) == bare(b) || (ordered && i < source))
 }
 
 /// Attributes name integer scalars that stand before their node.

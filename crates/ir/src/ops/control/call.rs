@@ -71,7 +71,14 @@ impl GraphBuilder {
         let name = if function.name().is_empty() { "call" } else { function.name() };
         let g = self.composition(name);
         bound.extend(function.nodes().filter_map(|(_, node)| found(&g, function, node)));
-        let mut call = Call { g: &g, function, bound, values: BTreeMap::new(), numbers: BTreeMap::new() };
+        let mut call = Call {
+            g: &g,
+            function,
+            bound,
+            values: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            streams: BTreeMap::new(),
+        };
         call.values.extend(function.inputs().into_iter().zip(operands.iter().copied()));
         for (id, node) in function.nodes() {
             call.node(id, node)?;
@@ -216,6 +223,8 @@ struct Call<'c> {
     values: BTreeMap<ValueId, Value>,
     /// By the function's number of a loop, the caller's.
     numbers: BTreeMap<i64, i64>,
+    /// By a stream that a node of the function has by its name, the one that it has here: what draws again has it too.
+    streams: BTreeMap<u64, u64>,
 }
 
 impl Call<'_> {
@@ -255,11 +264,21 @@ impl Call<'_> {
     #[track_caller]
     fn apply(&mut self, id: NodeId, node: &Node, inputs: &[Option<Value>]) -> Vec<Value> {
         let (op, name) = (self.of_its_loop(self.op(&node.op)), self.function.node_name(id));
-        if op.stream() == Some(stream_of(name)) {
-            let again = |stream: u64| op.with_stream(stream).unwrap_or_else(|| op.clone());
-            return self.g.apply_streamed(name, None, again, inputs);
+        let again = |stream: u64| op.with_stream(stream).unwrap_or_else(|| op.clone());
+        match op.stream() {
+            Some(stream) if self.streams.contains_key(&stream) => {
+                let again = again(self.streams[&stream]);
+                self.g.named(name).apply_all(again, inputs)
+            }
+            Some(own) if own == stream_of(name) => {
+                let noted = |stream: u64| {
+                    self.streams.insert(own, stream);
+                    again(stream)
+                };
+                self.g.apply_streamed(name, None, noted, inputs)
+            }
+            _ => self.g.named(name).apply_all(op, inputs),
         }
-        self.g.named(name).apply_all(op, inputs)
     }
 
     /// A part of a loop under the number that the loop has here; another op as it is.

@@ -10,7 +10,7 @@ use crate::ops::elementwise::FLOATS;
 use crate::ops::random_numbers::RandomKind;
 use crate::ops::source::{RandomSource, expect_source};
 use crate::ops::{
-    Affine, Constant, Expand, Grad, GradCx, Grads, GreaterOrEqual, NoGrad, RandomNumbers, Where,
+    Affine, Constant, Expand, Grad, GradCx, Grads, GreaterOrEqual, NoGrad, Op, RandomNumbers, Where,
 };
 use crate::sample::{Fill, Sample};
 use crate::shape::{ValueType, sym, tensor};
@@ -79,6 +79,10 @@ impl OpDef for Dropout {
 
     fn stream(&self) -> Option<u64> {
         self.training.then_some(self.stream)
+    }
+
+    fn with_stream(&self, stream: u64) -> Option<Op> {
+        self.training.then(|| Dropout { stream, ..self.clone() }.into())
     }
 
     /// In inference: y == x, mask == true everywhere.
@@ -155,14 +159,14 @@ fn training(d: DType, shape: &[u64], ratio: f32) -> Sample {
     .runs(2)
 }
 
-/// dy by the same mask.
+/// dy by the same mask, which is drawn again when dy is there: none is kept.
 fn rule(op: &Dropout, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
     let (g, dy) = (cx.g, cx.dy());
     if !op.training {
         return Ok(vec![Some(dy)]);
     }
-    let zero = g.constant_scalar(cx.ty(dy).dtype(), 0.0);
-    Ok(vec![Some(g.select(cx.y(1), g.affine(dy, op.scale(), 0.0), zero))])
+    let step = g.barrier(&[cx.x(3)], Some(dy))[0];
+    Ok(vec![Some(g.apply(op.clone(), &[dy, cx.x(1), cx.x(2), step]))])
 }
 
 impl GraphBuilder {
