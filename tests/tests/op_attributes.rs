@@ -106,7 +106,8 @@ fn the_table_is_what_samples_show() {
 }
 
 /// Attributes that no user sets in an op: products are rounded as the options of compiling say, with which the op suite
-/// runs every sample; a cache is declared by `GraphBuilder::cache`.
+/// runs every sample; a cache is declared by `GraphBuilder::cache`, a state that is set by name by
+/// `GraphBuilder::state_given`.
 const NOT_SET: &[(&str, &str)] = &[
     ("matmul", "rounding"),
     ("grouped_matmul", "rounding"),
@@ -116,6 +117,7 @@ const NOT_SET: &[(&str, &str)] = &[
     ("attention", "rounding"),
     ("attention_parts", "rounding"),
     ("state", "capacity_axis"),
+    ("state", "given"),
 ];
 
 #[test]

@@ -23,20 +23,20 @@ pub struct RefSession<'g> {
 }
 
 impl<'g> RefSession<'g> {
-    /// A session whose states have their initial values and whose scalars their defaults.
+    /// A session whose states have their initial values and whose scalars their defaults. `given` has a value for
+    /// every param and every given state.
     pub fn new(
         graph: &'g Graph,
-        params: ByName<'_>,
+        given: ByName<'_>,
         options: EvalOptions,
     ) -> Result<RefSession<'g>, EvalError> {
         let name = |v: ValueId| graph.value(v).name.to_string();
-        let params = graph
-            .params()
-            .into_iter()
-            .map(|v| params(&name(v)).map(|a| (v, a)).ok_or_else(|| EvalError::MissingLeaf(name(v))))
-            .collect::<Result<Vec<_>, _>>()?;
-        let initial = |v: ValueId| Arc::new(initial(graph, &params, v));
-        let states = graph.states().into_iter().map(initial).collect();
+        let leaf = |v: ValueId| given(&name(v)).ok_or_else(|| EvalError::MissingLeaf(name(v)));
+        let params = graph.params().into_iter().map(|v| leaf(v).map(|a| (v, a)));
+        let params = params.collect::<Result<Vec<_>, _>>()?;
+        let initial =
+            |v: ValueId| if is_given(graph, v) { leaf(v) } else { Ok(Arc::new(initial(graph, &params, v))) };
+        let states = graph.states().into_iter().map(initial).collect::<Result<_, _>>()?;
         let scalars = graph.scalars().into_iter().map(|v| default_of(graph, v)).collect();
         Ok(RefSession { graph, params, states, scalars, options })
     }
@@ -107,7 +107,12 @@ impl<'g> RefSession<'g> {
     }
 }
 
-/// What a state begins as.
+/// Whether a state begins as what the caller sets.
+fn is_given(graph: &Graph, v: ValueId) -> bool {
+    matches!(&graph.def(v).op, Op::State(state) if state.given)
+}
+
+/// What any other state begins as.
 fn initial(graph: &Graph, params: &[(ValueId, Arc<Array>)], v: ValueId) -> Array {
     let Some(init) = graph.def(v).input(0) else { return zeros(graph, v) };
     if let Op::Constant(c) = &graph.def(init).op {

@@ -112,3 +112,29 @@ fn a_value_that_the_machine_cannot_hold_is_refused() {
         session(&graph).run(&|_| Some(floats(&[1.0], &[1])), &Bindings::new()).expect_err("too large");
     assert!(matches!(&error, EvalError::Memory { name, .. } if name == "wide"), "{error:?}");
 }
+
+/// A given state begins as what is handed in by its name, survives runs, and is an error by name where it is missing.
+#[test]
+fn a_given_state_is_handed_in_like_a_param() {
+    let g = GraphBuilder::new("given");
+    let w = g.state_given("w", f32([2]));
+    let now = g.state_read(w);
+    g.output("before", now);
+    g.state_write(w, g.add(now, g.input("x", f32([2]))));
+    let graph = g.build().expect("right");
+    assert_eq!(
+        RefSession::new(&graph, &|_| None, EvalOptions::default()).err(),
+        Some(EvalError::MissingLeaf("w".to_owned()))
+    );
+    let first = floats(&[1.0, 2.0], &[2]);
+    let given = |name: &str| (name == "w").then(|| first.clone());
+    let mut s = RefSession::new(&graph, &given, EvalOptions::default()).expect("it is given");
+    for _ in 0..2 {
+        s.run(&|_| Some(floats(&[10.0, 20.0], &[2])), &Bindings::new()).expect("runs");
+    }
+    assert_eq!(s.states()[0].as_floats(), [21.0, 42.0]);
+    let other = floats(&[1.0], &[1]);
+    let mut s = RefSession::new(&graph, &|_| Some(other.clone()), EvalOptions::default()).expect("any value");
+    let error = s.run(&|_| Some(floats(&[10.0, 20.0], &[2])), &Bindings::new()).expect_err("another extent");
+    assert_eq!(error.to_string(), "`w` is f32[1], not f32[2]");
+}

@@ -143,13 +143,13 @@ impl GraphBuilder {
     /// A persistent tensor that begins as zeros.
     #[track_caller]
     pub fn state(&self, name: &str, ty: impl Into<TypeSpec>) -> Value {
-        self.typed_leaf(name, ty.into(), |ty| State { ty, capacity_axis: None }.into())
+        self.typed_leaf(name, ty.into(), |ty| State { ty, capacity_axis: None, given: false }.into())
     }
 
     /// A persistent tensor of which only a prefix along `axis` is valid: a cache. Begins as zeros.
     #[track_caller]
     pub fn cache(&self, name: &str, ty: impl Into<TypeSpec>, axis: i64) -> Value {
-        self.typed_leaf(name, ty.into(), |ty| State { ty, capacity_axis: Some(axis) }.into())
+        self.typed_leaf(name, ty.into(), |ty| State { ty, capacity_axis: Some(axis), given: false }.into())
     }
 
     /// A persistent tensor that begins as the value of a param or constant.
@@ -157,7 +157,24 @@ impl GraphBuilder {
     pub fn state_from(&self, name: &str, init: Value) -> Value {
         // A mistaken or foreign value is reported, or passed on, by the node itself; any type will do until then.
         let ty = self.type_of(init).unwrap_or(ValueType::new(DType::F32, []));
-        self.leaf(name, State { ty, capacity_axis: None }.into(), &[init])
+        self.leaf(name, State { ty, capacity_axis: None, given: false }.into(), &[init])
+    }
+
+    /// A persistent tensor that begins as what is set by its name, as a param is: a weight that runs update. A run
+    /// before it is set is an error.
+    ///
+    /// ```
+    /// # use pumice_ir::{GraphBuilder, f32};
+    /// let g = GraphBuilder::new("g");
+    /// let w = g.state_given("w", f32([3]));
+    /// let now = g.state_read(w);
+    /// g.state_write(w, g.mul(now, g.input("factor", f32([]))));
+    /// g.output("w before", now);
+    /// # assert!(g.build().is_ok());
+    /// ```
+    #[track_caller]
+    pub fn state_given(&self, name: &str, ty: impl Into<TypeSpec>) -> Value {
+        self.typed_leaf(name, ty.into(), |ty| State { ty, capacity_axis: None, given: true }.into())
     }
 
     /// A number that may change from run to run: rank 0, i32, u32 or f32, within `min..=max`.

@@ -47,6 +47,12 @@ fn wrong_leaf(graph: &Graph, node: &Node) -> Vec<(ValueId, &'static str)> {
     {
         wrong.push((node.output(), "its initial value must be a param or a constant"));
     }
+    if state.given && node.input(0).is_some() {
+        wrong.push((
+            node.output(),
+            "it is given by the caller and has an initial value; it may have one of the two",
+        ));
+    }
     wrong
 }
 

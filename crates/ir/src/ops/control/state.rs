@@ -8,12 +8,15 @@ use crate::shape::{ValueType, f32};
 
 crate::op! {
     /// A persistent tensor, version 0 of it in this run (OPS 2). Every op that writes consumes one version and yields
-    /// the next, so order is explicit. Reading before any write gives `init`: zeros, a param or a constant.
+    /// the next, so order is explicit. Reading before any write gives `init`: zeros, a param or a constant. A *given*
+    /// state has no such value: it is set by name, as a param is, and a run without it is an error.
     pub struct State {
         /// Its type: F32, F16, BF16 or an integer type; extents are constant.
         ty: ValueType,
         /// The axis along which only a prefix is valid.
         capacity_axis: Option<i64>,
+        /// Whether it begins as what the caller sets by its name; then it has no `init`.
+        given: bool = false,
     }
 }
 
