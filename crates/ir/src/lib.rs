@@ -30,6 +30,7 @@ pub mod shape;
 pub mod state;
 mod state_versions;
 pub mod text;
+mod variant;
 pub mod verify;
 
 pub use attr::{AttrError, AttrReader, AttrValue, Attrs, CountRange, FloatRange};

@@ -38,6 +38,26 @@ impl FeedKind {
         }
     }
 
+    /// Shows its expressions.
+    pub(crate) fn visit_exprs(&self, visit: &mut dyn FnMut(&DimExpr)) {
+        match self {
+            FeedKind::Whole => {}
+            FeedKind::Prefix { len, .. } => visit(len),
+            FeedKind::Row { src, dst, count, .. } => [src, dst, count].into_iter().for_each(visit),
+        }
+    }
+
+    /// Puts others in the places of its expressions.
+    pub(crate) fn map_exprs(&mut self, map: &dyn Fn(&DimExpr) -> DimExpr) {
+        match self {
+            FeedKind::Whole => {}
+            FeedKind::Prefix { len, .. } => *len = map(len),
+            FeedKind::Row { src, dst, count, .. } => {
+                [src, dst, count].into_iter().for_each(|e| *e = map(e));
+            }
+        }
+    }
+
     /// Whether one of its expressions passed [`DimExpr::MOST_ATOMS`].
     pub(crate) fn is_too_large(&self) -> bool {
         match self {

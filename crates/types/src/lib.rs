@@ -14,6 +14,7 @@ pub mod escaped;
 pub mod extents;
 #[cfg(feature = "ndarray")]
 mod ndarray;
+pub mod philox;
 pub mod precision;
 pub mod scalar;
 pub mod slots;

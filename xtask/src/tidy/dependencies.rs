@@ -4,7 +4,7 @@ use super::{Findings, Tree};
 use crate::failure::Outcome;
 
 /// Each package of ours with the packages of ours that it may depend on (besides for its own tests).
-const MAY_KNOW: [(&str, &[&str]); 12] = [
+const MAY_KNOW: [(&str, &[&str]); 13] = [
     ("pumice-types", &[]),
     ("pumice-shaders", &[]),
     ("pumice-ir", &["pumice-types"]),
@@ -15,6 +15,7 @@ const MAY_KNOW: [(&str, &[&str]); 12] = [
     ("pumice-vulkan", &["pumice-types", "pumice-plan", "pumice-runtime", "pumice-shaders"]),
     ("pumice-cpu-ref", &["pumice-types", "pumice-ir", "pumice-plan", "pumice-runtime"]),
     ("pumice-import", &["pumice-types", "pumice-ir"]),
+    ("pumice-train", &["pumice-types", "pumice-ir"]),
     ("pumice-models", &["pumice-types", "pumice-ir", "pumice-import"]),
     ("pumice-shader-build", &["pumice-types", "pumice-plan"]),
 ];

@@ -76,6 +76,12 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
         None
     }
 
+    /// For an op that does something else in inference than in training, the patch that puts what it does there in the
+    /// node's place, of the same types.
+    fn for_inference(&self, _graph: &Graph, _id: NodeId) -> Option<Patch> {
+        None
+    }
+
     /// What its node is more simply. Rules hold for every value, NaN, −0 and infinities included.
     fn simplify(&self, _cx: &NodeCx<'_>) -> Option<Simpler> {
         None

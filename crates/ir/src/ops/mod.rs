@@ -408,6 +408,11 @@ macro_rules! define_op {
                 match self { $($(Op::$Name(op) => op.expand(graph, id),)*)* }
             }
 
+            /// The patch that puts what it does in inference in the node's place, where that is something else.
+            pub fn for_inference(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
+                match self { $($(Op::$Name(op) => op.for_inference(graph, id),)*)* }
+            }
+
             /// What its node is more simply.
             pub fn simplify(&self, cx: &NodeCx<'_>) -> Option<Simpler> {
                 match self { $($(Op::$Name(op) => op.simplify(cx),)*)* }

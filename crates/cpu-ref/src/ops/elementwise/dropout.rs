@@ -2,10 +2,11 @@
 
 use crate::array::Array;
 use crate::eval::{Eval, EvalCx};
-use crate::ops::random::philox::{Row, places};
+use crate::ops::random::philox::places;
 use crate::tolerance::Tolerance;
 use pumice_ir::ops::Dropout;
 use pumice_types::DType;
+use pumice_types::philox::Philox;
 
 impl Eval for Dropout {
     fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array> {
@@ -13,7 +14,7 @@ impl Eval for Dropout {
         if !self.training {
             return vec![x.clone(), Array::ints(DType::Bool, &x.shape, vec![1; x.len()])];
         }
-        let stays = |(row, i): &(Row, u64)| row.uniform(*i) >= f64::from(self.ratio);
+        let stays = |(row, i): &(Philox, u64)| row.uniform(*i) >= f64::from(self.ratio);
         let mask: Vec<bool> = places(cx, 1, self.stream, &x.shape).iter().map(stays).collect();
         let kept = 1.0 - f64::from(self.ratio);
         let y = x.as_floats().iter().zip(&mask).map(|(&v, &stays)| if stays { v / kept } else { 0.0 });

@@ -85,6 +85,18 @@ impl OpDef for Dropout {
         self.training.then(|| Dropout { stream, ..self.clone() }.into())
     }
 
+    /// Dropout of training(x) becomes that of inference, which draws nothing.
+    fn for_inference(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
+        let node = graph.node(id);
+        let mut patch = Patch::new(format!("infer {}", graph.node_name(id)));
+        let op = Dropout { ratio: self.ratio, training: false, stream: 0 };
+        let y = patch.add(op, graph.node_name(id), &[PatchRef::Old(node.input(0)?)]);
+        for (&old, number) in node.outputs.iter().zip(0..) {
+            patch.replace(old, y.result(number)?);
+        }
+        self.training.then_some(patch)
+    }
+
     /// In inference: y == x, mask == true everywhere.
     fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
         let (node, name) = (graph.node(id), graph.node_name(id));

@@ -7,7 +7,8 @@ use crate::error::OpError;
 use crate::infer::{Infer, Types};
 use crate::ops::elementwise::FLOATS;
 use crate::ops::{
-    Add, Affine, Cast, Div, Extent, Grad, Mul, OpDef, ReduceMean, Relu, Reshape, Rsqrt, Square, Sub,
+    Add, Affine, BatchNorm, Cast, Div, Extent, Grad, Mul, OpDef, ReduceMean, Relu, Reshape, Rsqrt, Square,
+    Sub,
 };
 use crate::sample::{Fill, Sample};
 use crate::shape::{ValueType, sym, tensor};
@@ -90,6 +91,28 @@ impl OpDef for BatchNormTraining {
         samples.push(written(&BatchNormTraining { momentum: 0.5, ..op }));
         samples.push(written(&unbiased));
         samples
+    }
+
+    /// BatchNorm(x) by the running statistics, which stay as they are; they stand for those of the batch, too.
+    fn for_inference(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
+        let (node, name) = (graph.node(id), graph.node_name(id));
+        let mut patch = Patch::new(format!("infer {name}"));
+        let running = [node.input(3)?, node.input(4)?];
+        let mut cast = |v: ValueId, to: DType| {
+            let same = graph.ty(v).dtype() == to;
+            let old = PatchRef::Old(v);
+            if same { old } else { patch.add(Cast { to }, format!("{name}.statistic"), &[old]) }
+        };
+        let dtype = graph.ty(node.output()).dtype();
+        let [mean, variance] = running.map(|v| cast(v, dtype));
+        let of_batch = running.map(|v| cast(v, DType::F32));
+        let [x, gamma, beta] = [node.input(0)?, node.input(1)?, node.input(2)?].map(PatchRef::Old);
+        let y = patch.add(BatchNorm { epsilon: self.epsilon }, name, &[x, gamma, beta, mean, variance]);
+        let results = [y].into_iter().chain(running.map(PatchRef::Old)).chain(of_batch);
+        for (&old, new) in node.outputs.iter().zip(results) {
+            patch.replace(old, new);
+        }
+        Some(patch)
     }
 
     /// BatchNormTraining(x) == Add(Mul(d, s), β), d == Sub(x, μ), s == Mul(γ, Rsqrt(σ² + ε)), μ == ReduceMean(x),

@@ -1,0 +1,82 @@
+//! First values of params: rules by name, drawn on the host.
+//!
+//! What a param begins as depends on its rule, its name, its extents and the seed alone: not on other params, their
+//! order or the machine.
+
+mod rule;
+
+pub use rule::{Fan, Rule};
+
+use crate::error::{TrainError, TrainErrors};
+use crate::pattern::matches;
+use pumice_types::Tensor;
+use pumice_types::philox::Philox;
+
+/// Rules by patterns of names, in which `*` stands for any characters. Of those that match the last one counts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Init {
+    rules: Vec<(String, Rule)>,
+}
+
+impl Init {
+    /// No rule yet.
+    pub fn new() -> Init {
+        Init::default()
+    }
+
+    /// One more rule, which counts before all others.
+    #[must_use]
+    pub fn rule(mut self, pattern: &str, rule: Rule) -> Init {
+        self.rules.push((pattern.to_owned(), rule));
+        self
+    }
+
+    /// `weight` and `bias` as linear and convolution layers of PyTorch begin: uniform within ±1/√n, n being the inputs
+    /// of an output, for the bias those of the `weight` beside it. A `weight` with one axis is a norm's: ones, and zeros
+    /// beside it. Embeddings are not told from linear layers: give them a rule of their own, in PyTorch
+    /// [`Rule::Normal`] of deviation 1.
+    pub fn torch() -> Init {
+        let weight = ["weight", "*.weight"].map(|p| (p.to_owned(), Rule::LayerWeight));
+        let bias = ["bias", "*.bias"].map(|p| (p.to_owned(), Rule::LayerBias));
+        Init { rules: weight.into_iter().chain(bias).collect() }
+    }
+
+    /// First values of params of these names and extents, in their order, as f32.
+    ///
+    /// # Errors
+    /// Every param that no rule is for, or whose rule does not fit its extents.
+    pub fn tensors(&self, params: &[(&str, &[u64])], seed: u64) -> Result<Vec<Tensor>, TrainErrors> {
+        let (mut made, mut wrong) = (Vec::new(), Vec::new());
+        for &(name, shape) in params {
+            match self.values(params, name, shape, seed) {
+                Ok(tensor) => made.push(tensor),
+                Err(error) => wrong.push(error),
+            }
+        }
+        if wrong.is_empty() { Ok(made) } else { Err(TrainErrors(wrong)) }
+    }
+
+    fn values(
+        &self,
+        params: &[(&str, &[u64])],
+        name: &str,
+        shape: &[u64],
+        seed: u64,
+    ) -> Result<Tensor, TrainError> {
+        let found = self.rules.iter().rev().find(|(pattern, _)| matches(pattern, name));
+        let (_, rule) = found.ok_or_else(|| TrainError::NoRule { param: name.to_owned() })?;
+        let wrong = |reason: String| TrainError::Init { param: name.to_owned(), reason };
+        let beside = name.strip_suffix("bias").map(|stem| format!("{stem}weight"));
+        let weight = params.iter().find(|(n, _)| beside.as_deref() == Some(n)).map(|(_, shape)| *shape);
+        let draw = rule.draw(shape, weight).map_err(wrong)?;
+        let count = pumice_types::tensor::element_count(shape).map_err(|e| wrong(e.to_string()))?;
+        let words = Philox { key: [seed as u32, (seed >> 32) as u32], stream: stream(name), step: 0 };
+        let values: Vec<f32> = (0..count).map(|i| draw.value(&words, i) as f32).collect();
+        Tensor::new(&values, shape).map_err(|e| wrong(e.to_string()))
+    }
+}
+
+/// The stream of a name, by FNV-1a in 32 bits (Fowler, Noll, Vo).
+fn stream(name: &str) -> u32 {
+    name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}

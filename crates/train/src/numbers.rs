@@ -1,0 +1,51 @@
+//! The numbers that the host computes for each update: learning rates and what the optimizer asks for.
+
+use crate::optimizer::Optimizer;
+use crate::schedule::Schedule;
+use std::sync::Arc;
+
+/// Rows of the table that entries read: so many updates may be made before the host fills the next one.
+pub const TABLE_ROWS: u64 = 64;
+
+/// The table of numbers: a row for each count of updates that were made, a column for the learning rate of every group
+/// (that of params in none first), then the optimizer's. Rows are computed in f64; the device rounds nothing else.
+#[derive(Clone)]
+pub struct Numbers {
+    optimizer: Arc<dyn Optimizer>,
+    schedule: Schedule,
+    /// By group what the schedule's rate is multiplied by.
+    factors: Vec<f64>,
+}
+
+impl Numbers {
+    pub(crate) fn new(optimizer: Arc<dyn Optimizer>, schedule: Schedule, factors: Vec<f64>) -> Numbers {
+        Numbers { optimizer, schedule, factors }
+    }
+
+    /// The same of another schedule: entries stay as they are.
+    #[must_use]
+    pub fn with_schedule(&self, schedule: Schedule) -> Numbers {
+        Numbers { schedule, ..self.clone() }
+    }
+
+    /// How many numbers a row has.
+    pub fn columns(&self) -> usize {
+        self.factors.len() + self.optimizer.numbers(1).len()
+    }
+
+    /// The row of the update before which so many were made.
+    pub fn row(&self, updates: u64) -> Vec<f64> {
+        let rate = self.schedule.rate(updates);
+        let numbers = self.optimizer.numbers(updates.saturating_add(1));
+        let rates = self.factors.iter().map(|factor| rate * factor);
+        rates.chain(numbers.into_iter().map(|(_, number)| number)).collect()
+    }
+
+    /// What the input [`NUMBERS`](crate::names::NUMBERS) is where [`BASE`](crate::names::BASE) is this count of
+    /// updates: [`TABLE_ROWS`] rows one after the other. Runs from that count on, and before as many more updates, find
+    /// their row in it.
+    pub fn table(&self, base: u64) -> Vec<f32> {
+        let rows = base..base.saturating_add(TABLE_ROWS);
+        rows.flat_map(|updates| self.row(updates)).map(|number| number as f32).collect()
+    }
+}

@@ -1,0 +1,103 @@
+//! How a graph is trained.
+
+use crate::group::Group;
+use crate::optimizer::Optimizer;
+use crate::schedule::Schedule;
+use std::sync::Arc;
+
+/// What happens after a loss or a gradient that is not finite. The update is left out in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnNonfinite {
+    /// The run says so by its output `stop`, and later runs of the same submission do nothing.
+    #[default]
+    Stop,
+    /// The next run goes on.
+    Skip,
+}
+
+/// How a graph is trained: optimizer, schedule, groups of params, clipping, accumulation.
+#[derive(Clone)]
+pub struct Recipe {
+    pub(crate) optimizer: Arc<dyn Optimizer>,
+    pub(crate) schedule: Schedule,
+    pub(crate) groups: Vec<Group>,
+    pub(crate) clip_norm: Option<f64>,
+    pub(crate) accumulate: u32,
+    pub(crate) on_nonfinite: OnNonfinite,
+    pub(crate) allow_unused: bool,
+    pub(crate) unguarded: bool,
+    pub(crate) predict: Option<Vec<String>>,
+}
+
+impl Recipe {
+    /// All float params trained by this optimizer, at a constant rate of 1e-3.
+    pub fn new(optimizer: impl Optimizer + 'static) -> Recipe {
+        Recipe {
+            optimizer: Arc::new(optimizer),
+            schedule: Schedule::constant(1e-3),
+            groups: Vec::new(),
+            clip_norm: None,
+            accumulate: 1,
+            on_nonfinite: OnNonfinite::default(),
+            allow_unused: false,
+            unguarded: false,
+            predict: None,
+        }
+    }
+
+    /// The learning rate of each update.
+    #[must_use]
+    pub fn schedule(self, schedule: Schedule) -> Recipe {
+        Recipe { schedule, ..self }
+    }
+
+    /// One more group of params.
+    #[must_use]
+    pub fn group(mut self, group: Group) -> Recipe {
+        self.groups.push(group);
+        self
+    }
+
+    /// Gradients are multiplied by min(1, `most` / (norm + 1e-6)), norm being that of all of them.
+    #[must_use]
+    pub fn clip_norm(self, most: f64) -> Recipe {
+        Recipe { clip_norm: Some(most), ..self }
+    }
+
+    /// One update is made of the gradients of so many runs, weighed by their weights: entries `accumulate` and
+    /// `update`.
+    #[must_use]
+    pub fn accumulate(self, runs: u32) -> Recipe {
+        Recipe { accumulate: runs, ..self }
+    }
+
+    /// What happens after what is not finite.
+    #[must_use]
+    pub fn on_nonfinite(self, then: OnNonfinite) -> Recipe {
+        Recipe { on_nonfinite: then, ..self }
+    }
+
+    /// Params that the loss does not reach are frozen, instead of being a mistake.
+    #[must_use]
+    pub fn allow_unused(self) -> Recipe {
+        Recipe { allow_unused: true, ..self }
+    }
+
+    /// Updates are made whatever loss and gradients are, so that each gradient may be used up where it is made. Neither
+    /// clips, accumulates nor skips; `step` says neither norm nor flag.
+    #[must_use]
+    pub fn unguarded(self) -> Recipe {
+        Recipe { unguarded: true, ..self }
+    }
+
+    /// The outputs of `predict`, instead of those that need no input of the loss alone.
+    #[must_use]
+    pub fn predict<S: Into<String>>(self, outputs: impl IntoIterator<Item = S>) -> Recipe {
+        Recipe { predict: Some(outputs.into_iter().map(Into::into).collect()), ..self }
+    }
+
+    /// How many runs an update is made of.
+    pub fn runs_an_update(&self) -> u32 {
+        self.accumulate
+    }
+}

@@ -1,0 +1,153 @@
+//! Learning rates by the number of updates that were made.
+
+use std::f64::consts::PI;
+use std::fmt;
+use std::sync::Arc;
+
+/// A learning rate for each update, by how many were made before it: rises linearly for [`Schedule::warmup`] updates,
+/// then has its form until [`Schedule::total`], and stays as it is there. Everything is computed on the host in f64.
+#[derive(Clone)]
+pub struct Schedule {
+    peak: f64,
+    warmup: u64,
+    total: Option<u64>,
+    last: f64,
+    form: Form,
+}
+
+/// A rate by the number of updates.
+type Rate = Arc<dyn Fn(u64) -> f64 + Send + Sync>;
+
+#[derive(Clone)]
+enum Form {
+    Constant,
+    Linear,
+    Cosine,
+    Polynomial { power: f64 },
+    Step { every: u64, factor: f64 },
+    OneCycle,
+    Custom(Rate),
+}
+
+/// The share of a one-cycle schedule in which rates rise, and what the peak is divided by at its begin and at its end
+/// (PyTorch `OneCycleLR`).
+const ONE_CYCLE: (f64, f64, f64) = (0.3, 25.0, 1e4 * 25.0);
+
+impl Schedule {
+    fn of(peak: f64, form: Form) -> Schedule {
+        Schedule { peak, warmup: 0, total: None, last: 0.0, form }
+    }
+
+    /// Always this rate, after the warm-up.
+    pub fn constant(rate: f64) -> Schedule {
+        Schedule::of(rate, Form::Constant)
+    }
+
+    /// From `peak` in a line to [`Schedule::last`] at the total.
+    pub fn linear(peak: f64) -> Schedule {
+        Schedule::of(peak, Form::Linear)
+    }
+
+    /// From `peak` along half a cosine to [`Schedule::last`] at the total.
+    pub fn cosine(peak: f64) -> Schedule {
+        Schedule::of(peak, Form::Cosine)
+    }
+
+    /// From `peak` by (1 − n/total) to this power to [`Schedule::last`] at the total.
+    pub fn polynomial(peak: f64, power: f64) -> Schedule {
+        Schedule::of(peak, Form::Polynomial { power })
+    }
+
+    /// `peak`, multiplied by `factor` after every so many updates.
+    pub fn step(peak: f64, every: u64, factor: f64) -> Schedule {
+        Schedule::of(peak, Form::Step { every, factor })
+    }
+
+    /// Along half a cosine from peak / 25 to `peak` in 0.3 of `total` updates, and along another to peak / 250,000
+    /// (PyTorch `OneCycleLR`).
+    pub fn one_cycle(peak: f64, total: u64) -> Schedule {
+        Schedule::of(peak, Form::OneCycle).total(total)
+    }
+
+    /// Any function of the number of updates that were made before: 0 for the first one.
+    pub fn by(rate: impl Fn(u64) -> f64 + Send + Sync + 'static) -> Schedule {
+        Schedule::of(1.0, Form::Custom(Arc::new(rate)))
+    }
+
+    /// The first so many updates rise in a line: update n, counted from 1, has n / `updates` of the peak. The form
+    /// begins after them.
+    #[must_use]
+    pub fn warmup(self, updates: u64) -> Schedule {
+        Schedule { warmup: updates, ..self }
+    }
+
+    /// Updates until the form is at its end, those of the warm-up included.
+    #[must_use]
+    pub fn total(self, updates: u64) -> Schedule {
+        Schedule { total: Some(updates), ..self }
+    }
+
+    /// The rate at the end of a line, a cosine or a polynomial: 0 if nothing is said.
+    #[must_use]
+    pub fn last(self, rate: f64) -> Schedule {
+        Schedule { last: rate, ..self }
+    }
+
+    /// The rate of the update before which so many were made.
+    pub fn rate(&self, updates: u64) -> f64 {
+        if updates < self.warmup {
+            return self.peak * (updates + 1) as f64 / self.warmup as f64;
+        }
+        let n = updates - self.warmup;
+        let total = self.total.map(|total| total.saturating_sub(self.warmup));
+        let between = |share: f64| self.last + (self.peak - self.last) * share;
+        match &self.form {
+            Form::Constant => self.peak,
+            Form::Linear => between(1.0 - passed(n, total)),
+            Form::Cosine => between((1.0 + (PI * passed(n, total)).cos()) / 2.0),
+            Form::Polynomial { power } => between((1.0 - passed(n, total)).powf(*power)),
+            Form::Step { every, factor } => self.peak * factor.powf((n / (*every).max(1)) as f64),
+            Form::OneCycle => self.one_cycle_rate(n, total.unwrap_or(0)),
+            Form::Custom(rate) => self.peak * rate(n),
+        }
+    }
+
+    /// Two halves of cosines, that meet at the peak.
+    fn one_cycle_rate(&self, n: u64, total: u64) -> f64 {
+        let (share, first, last) = ONE_CYCLE;
+        let (n, end) = (n as f64, total.saturating_sub(1) as f64);
+        let (n, top) = (n.min(end), (share * total as f64 - 1.0).max(0.0));
+        let [first, last] = [self.peak / first, self.peak / last];
+        let along = |from: f64, to: f64, at: f64| to + (from - to) / 2.0 * (1.0 + (PI * at).cos());
+        if n <= top {
+            along(first, self.peak, if top > 0.0 { n / top } else { 1.0 })
+        } else {
+            along(self.peak, last, (n - top) / (end - top))
+        }
+    }
+}
+
+/// How much of a form has passed: without an end nothing ever.
+fn passed(n: u64, total: Option<u64>) -> f64 {
+    match total {
+        None => 0.0,
+        Some(0) => 1.0,
+        Some(total) => n.min(total) as f64 / total as f64,
+    }
+}
+
+impl fmt::Debug for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let form = match &self.form {
+            Form::Constant => "constant",
+            Form::Linear => "linear",
+            Form::Cosine => "cosine",
+            Form::Polynomial { .. } => "polynomial",
+            Form::Step { .. } => "step",
+            Form::OneCycle => "one-cycle",
+            Form::Custom(_) => "custom",
+        };
+        let Schedule { peak, warmup, total, .. } = self;
+        write!(f, "{form} rate of {peak}, {warmup} updates of warm-up, total {total:?}")
+    }
+}

@@ -1,0 +1,93 @@
+//! The forward graph as entries begin with it.
+
+use super::guard;
+use crate::error::TrainError;
+use crate::names::{LOSS, PENALTY, WEIGHT};
+use crate::recipe::Recipe;
+use crate::trained::{Trained, outputs};
+use pumice_ir::{BuildError, BuildErrors, Graph, GraphBuilder, Value};
+use pumice_types::DType;
+
+/// What entries are made of.
+pub(super) struct Forward<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) recipe: &'a Recipe,
+    pub(super) trained: &'a [Trained],
+}
+
+/// A trained param in an entry.
+#[derive(Clone, Copy)]
+pub(super) struct Weight {
+    /// Its state.
+    pub(super) state: Value,
+    /// What it is before the update.
+    pub(super) now: Value,
+}
+
+impl Forward<'_> {
+    /// The graph of these outputs with trained params as states; running statistics move where the loss is finite.
+    pub(super) fn of(&self, entry: &'static str, outputs: &[&str]) -> Result<Graph, TrainError> {
+        let names: Vec<&str> = self.trained.iter().map(|param| param.name.as_str()).collect();
+        let graph = self.graph.with_given_states(&names).with_outputs(outputs);
+        guard::statistics(&graph).map_err(|error| TrainError::Rewrite { entry, error })
+    }
+
+    /// The states of trained params, and what they are. Those that a graph does not have are declared.
+    pub(super) fn weights(&self, graph: Option<&Graph>, g: &GraphBuilder) -> Vec<Weight> {
+        let of = |param: &Trained| {
+            let known = graph.and_then(|graph| known(graph, g, &param.name));
+            known.unwrap_or_else(|| {
+                let state = f32_state(g, &param.name, &param.shape, true);
+                Weight { state, now: g.state_read(state) }
+            })
+        };
+        self.trained.iter().map(of).collect()
+    }
+}
+
+/// The state of that name in a graph that was opened, and its one reader.
+fn known(graph: &Graph, g: &GraphBuilder, name: &str) -> Option<Weight> {
+    let state = graph.find(name)?;
+    let reads = |i: usize, node: &pumice_ir::Node| node.input(i) == Some(state);
+    let (id, _) = graph.nodes().find(|(_, node)| node.op.state_read().is_some_and(|i| reads(i, node)))?;
+    Some(Weight { state: g.find(name)?, now: g.find(graph.node_name(id))? })
+}
+
+/// A state of f32, given or zeros.
+pub(super) fn f32_state(g: &GraphBuilder, name: &str, shape: &[u64], given: bool) -> Value {
+    let ty = pumice_ir::tensor(DType::F32, shape.iter().copied());
+    if given { g.state_given(name, ty) } else { g.state(name, ty) }
+}
+
+/// The value of an output of a graph that was opened, in f32.
+pub(super) fn number(graph: &Graph, g: &GraphBuilder, output: &str) -> Option<Value> {
+    let value = *outputs(graph, &[output]).first()?;
+    let value = g.find(&graph.value(value).name)?;
+    let dtype = g.type_of(value).map_or(DType::F32, |ty| ty.dtype());
+    Some(if dtype == DType::F32 { value } else { g.cast(value, DType::F32) })
+}
+
+/// A finished entry.
+pub(super) fn built(entry: &'static str, g: GraphBuilder) -> Result<Graph, TrainError> {
+    g.build().map_err(|errors| TrainError::Entry { entry, errors })
+}
+
+/// The op on the way to the loss that has no gradient, where there are other mistakes.
+pub(super) fn without_gradient(graph: &Graph, trained: &[Trained]) -> Option<TrainError> {
+    let g = graph.edit();
+    let reached = trained.iter().filter(|param| param.by_loss);
+    let wanted: Vec<Value> = reached.filter_map(|param| g.find(&param.name)).collect();
+    let loss = outputs(graph, &[LOSS]).first().and_then(|v| g.find(&graph.value(*v).name))?;
+    if wanted.is_empty() || graph.ty(outputs(graph, &[LOSS])[0]).rank() != 0 {
+        return None;
+    }
+    g.grad(loss, &wanted);
+    let of_ops = g.mistakes().into_iter().filter(|m| matches!(m.error, BuildError::Grad(_)));
+    let errors: Vec<_> = of_ops.collect();
+    (!errors.is_empty()).then(|| TrainError::Entry { entry: "step", errors: BuildErrors(errors) })
+}
+
+/// The outputs of the forward graph that a step needs.
+pub(super) const WITH_PENALTY: [&str; 3] = [LOSS, WEIGHT, PENALTY];
+/// Those that one batch of several needs.
+pub(super) const WITHOUT_PENALTY: [&str; 2] = [LOSS, WEIGHT];

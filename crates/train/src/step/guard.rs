@@ -1,0 +1,45 @@
+//! What is not finite changes nothing: by choosing, not by multiplying, so that it has no influence at all.
+
+use crate::names::LOSS;
+use crate::trained::outputs;
+use pumice_ir::builder::scalar_tensor;
+use pumice_ir::ops::{Abs, Cast, Constant, LessOrEqual, StateRead, StateWrite, Where};
+use pumice_ir::{Graph, GraphBuilder, Patch, PatchError, PatchRef, Value};
+use pumice_types::DType;
+use std::sync::Arc;
+
+/// Whether an f32 is a number: |x| is at most the largest one, which NaN is not.
+pub(super) fn finite(g: &GraphBuilder, x: Value) -> Value {
+    g.less_or_equal(g.abs(x), g.constant_scalar(DType::F32, f64::from(f32::MAX)))
+}
+
+/// The graph in which states take what is written only where the loss is finite (DESIGN 11.5).
+pub(super) fn statistics(graph: &Graph) -> Result<Graph, PatchError> {
+    let writes: Vec<_> = graph.nodes().filter(|(_, node)| node.op.whole_state().is_some()).collect();
+    let Some(&loss) = outputs(graph, &[LOSS]).first().filter(|_| !writes.is_empty()) else {
+        return Ok(graph.clone());
+    };
+    let mut patch = Patch::new("running statistics move where the loss is finite");
+    let mut loss_value = PatchRef::Old(loss);
+    if graph.ty(loss).dtype() != DType::F32 {
+        loss_value = patch.add(Cast { to: DType::F32 }, "loss.wide", &[loss_value]);
+    }
+    let size = patch.add(Abs {}, "loss.size", &[loss_value]);
+    let most = Constant { data: Arc::new(scalar_tensor(DType::F32, f64::from(f32::MAX))) };
+    let most = patch.add(most, "loss.most", &[]);
+    let finite = patch.add(LessOrEqual {}, "loss.finite", &[size, most]);
+    for (_, node) in writes {
+        let [Some(state), Some(new)] =
+            [node.op.state_operand(), node.op.whole_state()].map(|i| i.and_then(|i| node.input(i)))
+        else {
+            continue;
+        };
+        let name = &graph.value(node.output()).name;
+        let [state, new] = [state, new].map(PatchRef::Old);
+        let old = patch.add(StateRead {}, format!("{name}.before"), &[state]);
+        let next = patch.add(Where {}, format!("{name}.next"), &[finite, new, old]);
+        let written = patch.add(StateWrite {}, format!("{name}.guarded"), &[state, next]);
+        patch.replace(node.output(), written);
+    }
+    graph.apply(&[patch])
+}

@@ -1,0 +1,193 @@
+//! The update of all trained params, behind one flag, and the entry `step`.
+
+use super::forward::{Forward, WITH_PENALTY, Weight, built, f32_state, number};
+use super::guard::finite;
+use crate::error::TrainError;
+use crate::names;
+use crate::numbers::TABLE_ROWS;
+use crate::optimizer::UpdateCx;
+use crate::recipe::{OnNonfinite, Recipe};
+use crate::trained::Trained;
+use pumice_ir::{Graph, GraphBuilder, Value, tensor};
+use pumice_types::DType;
+
+/// What an update is made of: f32 of rank 0, but for the gradients.
+pub(super) struct Made {
+    /// The mean over rows.
+    pub(super) loss: Value,
+    /// What it was divided by; none where the graph does not say so.
+    pub(super) weight: Option<Value>,
+    pub(super) penalty: Option<Value>,
+    /// By trained param.
+    pub(super) gradients: Vec<Value>,
+}
+
+/// One batch, one update.
+pub(super) fn step(forward: &Forward<'_>) -> Result<Graph, TrainError> {
+    let graph = forward.of("step", &WITH_PENALTY)?;
+    let g = graph.edit();
+    let weights = forward.weights(Some(&graph), &g);
+    let [loss, weight, penalty] = WITH_PENALTY.map(|name| number(&graph, &g, name));
+    let loss = loss.ok_or(TrainError::NoLoss)?;
+    let objective = penalty.map_or(loss, |penalty| g.add(loss, penalty));
+    let gradients = g.grad(objective, &weights.iter().map(|w| w.now).collect::<Vec<_>>());
+    let made = Made { loss, weight, penalty, gradients };
+    if weight.is_none() {
+        g.output(names::WEIGHT, g.constant_scalar(DType::F32, 1.0));
+    }
+    write(&g, forward, &weights, made);
+    built("step", g)
+}
+
+/// Nodes that write params, slots and counts, and the outputs that say how it went.
+pub(super) fn write(
+    g: &GraphBuilder,
+    forward: &Forward<'_>,
+    weights: &[Weight],
+    made: Made,
+) -> Option<Value> {
+    let recipe = forward.recipe;
+    let (flag, gradients) = if recipe.unguarded {
+        (None, made.gradients)
+    } else {
+        let (flag, norm) = judged(g, recipe, &made);
+        (Some(flag), clipped(g, recipe, norm, made.gradients))
+    };
+    let counts = Counts::read(g);
+    let row = Row::read(g, forward, counts.updates.1);
+    for ((param, weight), &gradient) in forward.trained.iter().zip(weights).zip(&gradients) {
+        g.scoped(&param.name, |g| row.update(g, forward, (param, weight), gradient, flag));
+    }
+    counts.write(g, flag);
+    flag
+}
+
+/// Whether the update is made, and the norm of the gradients; outputs `norm`, `flag`, `stop`.
+fn judged(g: &GraphBuilder, recipe: &Recipe, made: &Made) -> (Value, Value) {
+    let squares = sum_of_squares(g, &made.gradients);
+    let norm = g.sqrt(squares);
+    let objective = made.penalty.map_or(made.loss, |penalty| g.add(made.loss, penalty));
+    let sound = g.and(finite(g, objective), finite(g, squares));
+    let zero = || g.constant_scalar(DType::F32, 0.0);
+    // Without rows there is nothing to learn, and nothing is wrong.
+    let any = made.weight.map(|weight| g.not_equal(weight, zero()));
+    let flag = any.map_or(sound, |any| g.and(sound, any));
+    g.output(names::NORM, norm);
+    g.output(names::FLAG, flag);
+    if recipe.on_nonfinite == OnNonfinite::Stop {
+        let unsound = g.not(sound);
+        g.output(names::STOP, any.map_or(unsound, |any| g.and(unsound, any)));
+        g.stop(names::STOP);
+    }
+    (flag, norm)
+}
+
+/// The sum of the squares of all gradients: of each by itself, then of these in the order of the params.
+fn sum_of_squares(g: &GraphBuilder, gradients: &[Value]) -> Value {
+    let of_one = |&gradient: &Value| g.reshape(g.reduce_sum(g.square(gradient), &[], false), &[1]);
+    let sums: Vec<Value> = gradients.iter().map(of_one).collect();
+    let all = if sums.len() == 1 { sums[0] } else { g.concat(&sums, 0) };
+    g.reduce_sum(all, &[0], false)
+}
+
+/// Gradients times min(1, most/(norm + 1e-6)).
+fn clipped(g: &GraphBuilder, recipe: &Recipe, norm: Value, gradients: Vec<Value>) -> Vec<Value> {
+    let Some(most) = recipe.clip_norm else { return gradients };
+    let [most, epsilon, one] = [most, 1e-6, 1.0].map(|v| g.constant_scalar(DType::F32, v));
+    let factor = g.min(&[one, g.div(most, g.add(norm, epsilon))]);
+    gradients.into_iter().map(|gradient| g.mul(gradient, factor)).collect()
+}
+
+/// The numbers of this update.
+struct Row {
+    row: Value,
+    /// The optimizer's, by name.
+    numbers: Vec<(&'static str, Value)>,
+}
+
+impl Row {
+    /// Row `updates` − base of the table. One that it does not have is reported by the gather.
+    fn read(g: &GraphBuilder, forward: &Forward<'_>, updates: Value) -> Row {
+        let recipe = forward.recipe;
+        let (groups, own) = (recipe.groups.len() + 1, recipe.optimizer.numbers(1));
+        let columns = (groups + own.len()) as u64;
+        let table = g.input(names::NUMBERS, tensor(DType::F32, [TABLE_ROWS, columns]));
+        let base = g.input(names::BASE, tensor(DType::I32, [0u64; 0]));
+        let at = g.sub(updates, base);
+        // An index below 0 would count from the end.
+        let [zero, beyond] = [0, TABLE_ROWS].map(|v| g.constant_scalar(DType::I32, v as f64));
+        let at = g.select(g.less(at, zero), beyond, at);
+        let row = Row { row: g.gather(table, at, 0), numbers: Vec::new() };
+        let numbers = own.iter().enumerate().map(|(i, (name, _))| (*name, row.number(g, groups + i)));
+        Row { numbers: numbers.collect(), ..row }
+    }
+
+    /// A number of the row.
+    fn number(&self, g: &GraphBuilder, column: usize) -> Value {
+        let column = column as i64;
+        g.reshape(g.slice(self.row, &[column], &[column + 1], &[0], &[1]), &[])
+    }
+
+    /// The update of one param.
+    fn update(
+        &self,
+        g: &GraphBuilder,
+        forward: &Forward<'_>,
+        (param, weight): (&Trained, &Weight),
+        gradient: Value,
+        flag: Option<Value>,
+    ) {
+        let slot =
+            |slot: &crate::Slot| f32_state(g, &names::slot(&param.name, slot.name), &slot.shape, false);
+        let states: Vec<Value> = param.slots.iter().map(slot).collect();
+        let slots: Vec<Value> = states.iter().map(|&state| g.state_read(state)).collect();
+        let updated = forward.recipe.optimizer.update(&UpdateCx {
+            g,
+            shape: &param.shape,
+            param: weight.now,
+            gradient,
+            slots: &slots,
+            rate: self.number(g, param.group),
+            decay: param.weight_decay,
+            numbers: &self.numbers,
+        });
+        let all = [(weight.state, weight.now, updated.param)].into_iter();
+        let kept =
+            states.into_iter().zip(slots).zip(updated.slots).map(|((state, now), new)| (state, now, new));
+        for (state, now, new) in all.chain(kept) {
+            g.state_write(state, chosen(g, flag, new, now));
+        }
+    }
+}
+
+/// The one where the flag says so, else the other; without a flag the one.
+fn chosen(g: &GraphBuilder, flag: Option<Value>, new: Value, old: Value) -> Value {
+    flag.map_or(new, |flag| g.select(flag, new, old))
+}
+
+/// Counts of updates: their states and what these are.
+struct Counts {
+    updates: (Value, Value),
+    good: (Value, Value),
+    skips: (Value, Value),
+}
+
+impl Counts {
+    fn read(g: &GraphBuilder) -> Counts {
+        let [updates, good, skips] = [names::UPDATES, names::GOOD, names::SKIPS].map(|name| {
+            let state = g.state(name, tensor(DType::I32, [0u64; 0]));
+            (state, g.state_read(state))
+        });
+        Counts { updates, good, skips }
+    }
+
+    /// An update that is made counts, and one more is good; one that is not ends those, and is a skip.
+    fn write(self, g: &GraphBuilder, flag: Option<Value>) {
+        let [zero, one] = [0.0, 1.0].map(|v| g.constant_scalar(DType::I32, v));
+        let more = |now: Value| g.add(now, one);
+        let Counts { updates, good, skips } = self;
+        g.state_write(updates.0, chosen(g, flag, more(updates.1), updates.1));
+        g.state_write(good.0, chosen(g, flag, more(good.1), zero));
+        g.state_write(skips.0, chosen(g, flag, skips.1, more(skips.1)));
+    }
+}

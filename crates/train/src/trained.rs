@@ -1,0 +1,214 @@
+//! Which params of a graph a recipe trains, and every mistake that can be seen before a step is made.
+
+use crate::error::TrainError;
+use crate::group::Group;
+use crate::names::{LOSS, PENALTY, WEIGHT};
+use crate::optimizer::Slot;
+use crate::pattern::matches;
+use crate::recipe::{OnNonfinite, Recipe};
+use pumice_ir::{Graph, ValueId};
+use pumice_types::DType;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A param that is trained.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trained {
+    /// Its name, which is that of its state.
+    pub name: String,
+    /// Its extents.
+    pub shape: Vec<u64>,
+    /// Its group: 0 for those in none, else its number in the recipe, from 1. The column of its rate in a row of
+    /// numbers.
+    pub group: usize,
+    /// Its weight decay.
+    pub weight_decay: f64,
+    /// What the optimizer keeps for it, in states named by [`names::slot`](crate::names::slot).
+    pub slots: Vec<Slot>,
+    /// Whether the loss depends on it; the penalty may alone.
+    pub(crate) by_loss: bool,
+    /// Whether the penalty does.
+    pub(crate) by_penalty: bool,
+}
+
+/// The params that a recipe trains, in the order of the graph, and what is wrong.
+pub(crate) fn trained(graph: &Graph, recipe: &Recipe) -> (Vec<Trained>, Vec<TrainError>) {
+    let mut wrong = Vec::new();
+    wrong.extend(wrong_outputs(graph));
+    wrong.extend(wrong_recipe(recipe));
+    wrong.extend(wrong_groups(graph, &recipe.groups));
+    wrong.extend(wrong_states(graph));
+    let [loss, weight, penalty] = [LOSS, WEIGHT, PENALTY].map(|name| moving(graph, &outputs(graph, &[name])));
+    let has_loss = graph.outputs().iter().any(|o| o.name == LOSS);
+    let mut all = Vec::new();
+    for v in graph.params() {
+        let name = &graph.value(v).name;
+        let (group, own) = group_of(name, &recipe.groups);
+        if own.is_some_and(|group| group.frozen) {
+            continue;
+        }
+        let (by_loss, by_penalty) = (loss.contains(&v), penalty.contains(&v));
+        let Some(shape) = trainable(graph, v) else {
+            if own.is_some_and(|group| group.trained) {
+                let encoding = graph.ty(v).display(graph.symbols());
+                wrong.push(TrainError::NotTrainable { param: name.to_string(), encoding });
+            }
+            continue;
+        };
+        if !by_loss && !by_penalty && (recipe.allow_unused || !has_loss) {
+            continue;
+        }
+        if !by_loss && !by_penalty {
+            wrong.push(TrainError::NotReached { param: name.to_string() });
+        }
+        if weight.contains(&v) {
+            wrong.push(TrainError::WeightMoves { param: name.to_string() });
+        }
+        let weight_decay = own.and_then(|group| group.weight_decay);
+        all.push(Trained {
+            name: name.to_string(),
+            group,
+            weight_decay: weight_decay.unwrap_or_else(|| recipe.optimizer.weight_decay()),
+            slots: recipe.optimizer.slots(&shape),
+            shape,
+            by_loss,
+            by_penalty,
+        });
+    }
+    if all.is_empty() && wrong.is_empty() {
+        wrong.push(TrainError::NothingTrained);
+    }
+    (all, wrong)
+}
+
+/// The extents of a param that can be trained: a float of constant extents.
+fn trainable(graph: &Graph, v: ValueId) -> Option<Vec<u64>> {
+    let ty = graph.ty(v);
+    ty.encoding.plain().filter(|dtype| dtype.is_float()).and_then(|_| ty.static_shape())
+}
+
+/// The group of a param and its number from 1; 0 for those in none.
+fn group_of<'r>(param: &str, groups: &'r [Group]) -> (usize, Option<&'r Group>) {
+    let found = groups.iter().position(|group| is_in(param, group));
+    found.map_or((0, None), |i| (i + 1, groups.get(i)))
+}
+
+fn is_in(param: &str, group: &Group) -> bool {
+    group.patterns.iter().any(|pattern| matches(pattern, param))
+}
+
+/// `loss`, `weight` and `penalty` are one float each.
+fn wrong_outputs(graph: &Graph) -> Vec<TrainError> {
+    let mut wrong = Vec::new();
+    for output in [LOSS, WEIGHT, PENALTY] {
+        match graph.outputs().iter().find(|o| o.name == output) {
+            Some(o) => {
+                let ty = graph.ty(o.value);
+                let float = ty.encoding.plain().is_some_and(DType::is_float);
+                if !float || ty.rank() != 0 {
+                    wrong.push(TrainError::NoNumber { output, ty: ty.display(graph.symbols()) });
+                }
+            }
+            None if output == LOSS => wrong.push(TrainError::NoLoss),
+            None => {}
+        }
+    }
+    wrong
+}
+
+/// Patterns match, and a param is in one group.
+fn wrong_groups(graph: &Graph, groups: &[Group]) -> Vec<TrainError> {
+    let params: Vec<String> = graph.params().into_iter().map(|v| graph.value(v).name.to_string()).collect();
+    let mut wrong = Vec::new();
+    for (group, number) in groups.iter().zip(1..) {
+        let unmatched = group.patterns.iter().filter(|p| !params.iter().any(|name| matches(p, name)));
+        wrong.extend(unmatched.map(|p| TrainError::NoMatch { pattern: p.clone(), group: number }));
+    }
+    for param in &params {
+        let mut of =
+            groups.iter().zip(1..).filter(|(group, _)| is_in(param, group)).map(|(_, number)| number);
+        if let (Some(first), Some(second)) = (of.next(), of.next()) {
+            wrong.push(TrainError::TwoGroups { param: param.clone(), first, second });
+        }
+    }
+    wrong
+}
+
+/// States are running statistics: written as a whole, if at all.
+fn wrong_states(graph: &Graph) -> Vec<TrainError> {
+    let mut wrong: BTreeMap<ValueId, &'static str> = BTreeMap::new();
+    for feed in graph.feeds() {
+        wrong.insert(feed.state, "fed by an output");
+    }
+    for (_, node) in graph.nodes() {
+        let whole = node.op.whole_state().is_some();
+        for next in graph.successions(node) {
+            if let Some(state) = graph.state_of(next.previous).filter(|_| !whole) {
+                wrong.insert(state, "a cache, written in parts or by a loop");
+            }
+        }
+    }
+    let name = |v: ValueId| graph.value(v).name.to_string();
+    wrong.into_iter().map(|(v, what)| TrainError::State { state: name(v), what }).collect()
+}
+
+/// What a recipe says against itself.
+fn wrong_recipe(recipe: &Recipe) -> Vec<TrainError> {
+    let mut wrong = Vec::new();
+    if let Some(reason) = recipe.optimizer.mistake() {
+        wrong.push(TrainError::Optimizer { optimizer: recipe.optimizer.name().to_owned(), reason });
+    }
+    let mut say = |wrong_so: bool, what: &str| {
+        if wrong_so {
+            wrong.push(TrainError::Recipe(what.to_owned()));
+        }
+    };
+    let guarded =
+        recipe.clip_norm.is_some() || recipe.accumulate > 1 || recipe.on_nonfinite == OnNonfinite::Skip;
+    say(recipe.accumulate == 0, "an update is made of one run at least");
+    say(
+        recipe.clip_norm.is_some_and(|most| !(most > 0.0 && most.is_finite())),
+        "gradients are clipped to a norm above 0",
+    );
+    say(recipe.unguarded && guarded, "what is unguarded neither clips, accumulates nor skips");
+    let no_number = |number: f64| !(number.is_finite() && number >= 0.0);
+    for (group, number) in recipe.groups.iter().zip(1..) {
+        let rate = format!("the rate of group {number} is a multiple of the schedule's, not below 0");
+        say(no_number(group.rate), &rate);
+        let decay = format!("the weight decay of group {number} is not below 0");
+        say(group.weight_decay.is_some_and(no_number), &decay);
+    }
+    wrong
+}
+
+/// The values of the outputs of these names.
+pub(crate) fn outputs(graph: &Graph, names: &[&str]) -> Vec<ValueId> {
+    let named = graph.outputs().iter().filter(|o| names.contains(&o.name.as_str()));
+    named.map(|o| o.value).collect()
+}
+
+/// The float values that these move with, by ways that have a gradient.
+pub(crate) fn moving(graph: &Graph, of: &[ValueId]) -> BTreeSet<ValueId> {
+    let mut moving: BTreeSet<ValueId> = of.iter().copied().collect();
+    for (_, node) in graph.nodes().rev() {
+        if !node.outputs.iter().any(|v| moving.contains(v)) {
+            continue;
+        }
+        let operands = node.inputs.iter().enumerate().filter(|&(i, _)| node.op.moves_with(i));
+        let floats = operands
+            .filter_map(|(_, v)| *v)
+            .filter(|v| graph.ty(*v).encoding.plain().is_some_and(DType::is_float));
+        moving.extend(floats);
+    }
+    moving
+}
+
+/// The values that these are made of.
+pub(crate) fn needed(graph: &Graph, of: &[ValueId]) -> BTreeSet<ValueId> {
+    let mut needed: BTreeSet<ValueId> = of.iter().copied().collect();
+    for (_, node) in graph.nodes().rev() {
+        if node.outputs.iter().any(|v| needed.contains(v)) {
+            needed.extend(node.operands());
+        }
+    }
+    needed
+}
