@@ -10,6 +10,7 @@ use crate::recipe::{OnNonfinite, Recipe};
 use crate::trained::Trained;
 use pumice_ir::{Graph, GraphBuilder, Value, tensor};
 use pumice_types::DType;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What an update is made of: f32 of rank 0, but for the gradients.
 pub(super) struct Made {
@@ -100,7 +101,8 @@ fn clipped(g: &GraphBuilder, recipe: &Recipe, norm: Value, gradients: Vec<Value>
 
 /// The numbers of this update.
 struct Row {
-    row: Value,
+    /// The learning rates of groups that have params, by group.
+    rates: BTreeMap<usize, Value>,
     /// The optimizer's, by name.
     numbers: Vec<(&'static str, Value)>,
 }
@@ -117,15 +119,16 @@ impl Row {
         // An index below 0 would count from the end.
         let [zero, beyond] = [0, TABLE_ROWS].map(|v| g.constant_scalar(DType::I32, v as f64));
         let at = g.select(g.less(at, zero), beyond, at);
-        let row = Row { row: g.gather(table, at, 0), numbers: Vec::new() };
-        let numbers = own.iter().enumerate().map(|(i, (name, _))| (*name, row.number(g, groups + i)));
-        Row { numbers: numbers.collect(), ..row }
-    }
-
-    /// A number of the row.
-    fn number(&self, g: &GraphBuilder, column: usize) -> Value {
-        let column = column as i64;
-        g.reshape(g.slice(self.row, &[column], &[column + 1], &[0], &[1]), &[])
+        let row = g.gather(table, at, 0);
+        let number = |column: usize| {
+            let column = column as i64;
+            g.reshape(g.slice(row, &[column], &[column + 1], &[0], &[1]), &[])
+        };
+        let used: BTreeSet<usize> = forward.trained.iter().map(|param| param.group).collect();
+        Row {
+            rates: used.into_iter().map(|group| (group, number(group))).collect(),
+            numbers: own.iter().zip(groups..).map(|((name, _), column)| (*name, number(column))).collect(),
+        }
     }
 
     /// The update of one param.
@@ -147,7 +150,7 @@ impl Row {
             param: weight.now,
             gradient,
             slots: &slots,
-            rate: self.number(g, param.group),
+            rate: self.rates[&param.group],
             decay: param.weight_decay,
             numbers: &self.numbers,
         });
@@ -184,10 +187,12 @@ impl Counts {
     /// An update that is made counts, and one more is good; one that is not ends those, and is a skip.
     fn write(self, g: &GraphBuilder, flag: Option<Value>) {
         let [zero, one] = [0.0, 1.0].map(|v| g.constant_scalar(DType::I32, v));
-        let more = |now: Value| g.add(now, one);
         let Counts { updates, good, skips } = self;
-        g.state_write(updates.0, chosen(g, flag, more(updates.1), updates.1));
-        g.state_write(good.0, chosen(g, flag, more(good.1), zero));
-        g.state_write(skips.0, chosen(g, flag, skips.1, more(skips.1)));
+        let [more_updates, more_good] = [updates, good].map(|(_, now)| g.add(now, one));
+        g.state_write(updates.0, chosen(g, flag, more_updates, updates.1));
+        g.state_write(good.0, chosen(g, flag, more_good, zero));
+        if let Some(flag) = flag {
+            g.state_write(skips.0, g.select(flag, skips.1, g.add(skips.1, one)));
+        }
     }
 }

@@ -1,0 +1,231 @@
+//! What a wrong graph or recipe gets: every mistake at once, as text.
+
+use pumice_ir::ops::cum_prod::CumProd;
+use pumice_ir::{FeedKind, Graph, GraphBuilder, f32, i32, tensor};
+use pumice_train::{Adam, AdamW, Group, Init, OnNonfinite, Recipe, Rule, Sgd, step_graphs};
+use pumice_types::{DType, Encoding, Scheme};
+
+fn graph(build: impl FnOnce(&GraphBuilder)) -> Graph {
+    let g = GraphBuilder::new("g");
+    build(&g);
+    g.build().expect("a graph")
+}
+
+/// What `step_graphs` says, without where ops were made.
+fn said(graph: &Graph, recipe: &Recipe) -> String {
+    let errors = step_graphs(graph, recipe).err().expect("it is wrong").to_string();
+    let lines = errors.lines().map(|line| line.split(", at ").next().unwrap_or(line));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn recipe() -> Recipe {
+    Recipe::new(AdamW::default())
+}
+
+/// A param, and the loss that is the mean of its squares.
+fn squares(g: &GraphBuilder) -> pumice_ir::Value {
+    let w = g.param("w", f32([3]));
+    g.output("loss", g.reduce_mean(g.square(w), &[], false));
+    w
+}
+
+#[test]
+fn outputs() {
+    let none = graph(|g| g.output("y", g.neg(g.param("w", f32([3])))));
+    assert_eq!(
+        said(&none, &recipe()),
+        "1 mistake in what is to be trained:
+  the graph has no output `loss`; name the value that is to fall with `g.output(\"loss\", …)`"
+    );
+    let wrong = graph(|g| {
+        let w = g.param("w", f32([3]));
+        g.output("loss", g.square(w));
+        g.output("weight", g.reduce_sum(w, &[], false));
+        g.output("penalty", g.cast(g.reduce_sum(w, &[], false), DType::I32));
+    });
+    assert_eq!(
+        said(&wrong, &recipe().predict(["logits"])),
+        "4 mistakes in what is to be trained:
+  the output `loss` is f32[3]; it must be one float, of rank 0
+  the output `penalty` is i32[]; it must be one float, of rank 0
+  the output `weight` moves with `w`, which is trained; it must depend on data alone
+  there is no output `logits` to predict"
+    );
+}
+
+#[test]
+fn params_that_cannot_be_trained() {
+    let wrong = graph(|g| {
+        squares(g);
+        g.output("n", g.neg(g.param("count", i32([2]))));
+        let blocks = g.param("blocks", tensor(Encoding::Blocks(Scheme::Q8_0), [2, 32]));
+        g.output("b", g.dequantize(blocks));
+    });
+    assert!(step_graphs(&wrong, &recipe()).is_ok(), "they are frozen unless asked");
+    let asked = Group::matching(["count", "blocks"]).trained();
+    assert_eq!(
+        said(&wrong, &recipe().group(asked)),
+        "2 mistakes in what is to be trained:
+  the param `count` is i32[2]; only float params are trained: freeze it, or decode it first
+  the param `blocks` is q8_0[2, 32]; only float params are trained: freeze it, or decode it first"
+    );
+}
+
+#[test]
+fn params_that_are_not_reached() {
+    let unused = graph(|g| {
+        squares(g);
+        g.output("other", g.neg(g.param("other", f32([2]))));
+        g.output("rounded", g.floor(g.param("rounded", f32([2]))));
+    });
+    assert_eq!(
+        said(&unused, &recipe()),
+        "2 mistakes in what is to be trained:
+  the loss does not depend on the param `other` by any way that has a gradient; freeze it in a group, or say `allow_unused`
+  the loss does not depend on the param `rounded` by any way that has a gradient; freeze it in a group, or say `allow_unused`"
+    );
+    let made = step_graphs(&unused, &recipe().allow_unused()).expect("they are frozen");
+    assert_eq!(made.trained.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(), ["w"]);
+    assert_eq!((made.step.params().len(), made.eval.params().len()), (0, 2));
+    assert_eq!(
+        said(&unused, &recipe().group(Group::matching(["*"]).frozen())),
+        "1 mistake in what is to be trained:
+  no param is trained: the graph has no float param that is not frozen"
+    );
+}
+
+#[test]
+fn groups() {
+    let both = graph(|g| {
+        let w = squares(g);
+        let b = g.param("b.bias", f32([3]));
+        g.output("penalty", g.reduce_sum(g.mul(w, b), &[], false));
+    });
+    let recipe = recipe()
+        .group(Group::matching(["*.bias", "*.gain"]).weight_decay(-1.0))
+        .group(Group::matching(["b*"]).rate(f64::NAN));
+    assert_eq!(
+        said(&both, &recipe),
+        "4 mistakes in what is to be trained:
+  the recipe: the weight decay of group 1 is not below 0
+  the recipe: the rate of group 2 is a multiple of the schedule's, not below 0
+  the pattern `*.gain` of group 1 matches no param
+  the param `b.bias` is in groups 1 and 2; a param is in one"
+    );
+}
+
+#[test]
+fn recipes() {
+    let right = graph(|g| _ = squares(g));
+    let nesterov = Sgd { momentum: 0.9, dampening: 0.1, nesterov: true, ..Sgd::default() };
+    let recipe =
+        Recipe::new(nesterov).clip_norm(0.0).accumulate(0).on_nonfinite(OnNonfinite::Skip).unguarded();
+    assert_eq!(
+        said(&right, &recipe),
+        "4 mistakes in what is to be trained:
+  optimizer SGD: Nesterov's step needs a momentum and no dampening
+  the recipe: an update is made of one run at least
+  the recipe: gradients are clipped to a norm above 0
+  the recipe: what is unguarded neither clips, accumulates nor skips"
+    );
+    assert_eq!(
+        said(&right, &Recipe::new(Adam { beta2: 1.0, ..Adam::default() })),
+        "1 mistake in what is to be trained:
+  optimizer Adam: beta2 is 1, not in 0..1"
+    );
+}
+
+#[test]
+fn states_and_penalties() {
+    let wrong = graph(|g| {
+        let w = squares(g);
+        let cache = g.cache("cache", f32([8, 3]), 0);
+        let fed = g.state("fed", f32([3]));
+        let row = g.reshape(g.add(w, g.state_read(fed)), &[1, 3]);
+        let at = g.constant_scalar(DType::I32, 0.0);
+        let append = pumice_ir::ops::kv_append::AppendMode::Linear;
+        g.output("all", g.state_read(g.kv_append(cache, row, at, 0, append)));
+        g.output("w now", w);
+        g.feed("w now", fed, FeedKind::Whole);
+        g.output("penalty", g.reduce_sum(g.mul(w, g.input("x", f32([3]))), &[], false));
+    });
+    assert_eq!(
+        said(&wrong, &recipe().accumulate(2)),
+        "3 mistakes in what is to be trained:
+  the state `cache` is a cache, written in parts or by a loop; a graph that is trained has no states but running statistics
+  the state `fed` is fed by an output; a graph that is trained has no states but running statistics
+  the output `penalty` needs `x`; it is added once an update of several batches, so it may need params alone"
+    );
+}
+
+/// An op without a gradient is told with the way, beside other mistakes and alone.
+#[test]
+fn ops_without_gradient() {
+    let wrong = graph(|g| {
+        let w = g.param("w", f32([3]));
+        g.output("loss", g.reduce_sum(g.cum_prod(w, CumProd::default()), &[], false));
+    });
+    let of_op = "cum_prod `cum_prod` has no gradient: ";
+    let alone = said(&wrong, &recipe());
+    assert!(
+        alone.starts_with("1 mistake in what is to be trained:\n  the entry `step`: 1 mistake in the graph:"),
+        "{alone}"
+    );
+    assert!(alone.contains(of_op) && alone.contains("`stop_gradient` before it ends the way"), "{alone}");
+    let beside = said(&wrong, &recipe().group(Group::matching(["v"])));
+    assert!(beside.starts_with("2 mistakes") && beside.contains(of_op), "{beside}");
+}
+
+#[test]
+fn first_values() {
+    let params: [(&str, &[u64]); 5] =
+        [("a.weight", &[4, 9]), ("a.bias", &[4]), ("norm.weight", &[9]), ("norm.bias", &[9]), ("scale", &[])];
+    let errors = Init::torch().rule("scale", Rule::XavierUniform { gain: 1.0 }).tensors(&params, 1);
+    assert_eq!(
+        errors.expect_err("of a rank 0").to_string(),
+        "1 mistake in what is to be trained:
+  the param `scale` cannot begin so: connections are those of two axes or more, it has 0"
+    );
+    let lone: [(&str, &[u64]); 2] = [("b.bias", &[4]), ("scale", &[])];
+    assert_eq!(
+        Init::torch().tensors(&lone, 1).expect_err("two").to_string(),
+        "2 mistakes in what is to be trained:
+  the param `b.bias` cannot begin so: there is no `weight` beside it
+  no rule says how the param `scale` begins"
+    );
+    let init = Init::torch().rule("scale", Rule::Constant(0.5));
+    let made = init.tensors(&params, 7).expect("right");
+    let values: Vec<Vec<f32>> = made.iter().map(|t| t.to_vec().expect("f32")).collect();
+    let within = |v: &[f32]| v.iter().all(|x| x.abs() <= 1.0 / 3.0) && v.iter().any(|x| x.abs() > 0.2);
+    assert!(within(&values[0]) && within(&values[1]));
+    assert_eq!([&values[2], &values[3]], [&vec![1.0; 9], &vec![0.0; 9]]);
+    assert_eq!(values[4], [0.5]);
+    let alone = init.tensors(&params[..2], 7).expect("right");
+    assert!(alone.iter().zip(&made).all(|(a, b)| a.bytes() == b.bytes()), "by seed and name alone");
+    assert_ne!(init.tensors(&params, 8).expect("right")[0].bytes(), made[0].bytes());
+}
+
+/// Deviations of what is drawn, of 40,000 numbers each.
+#[test]
+fn deviations() {
+    let shape: &[u64] = &[50, 20, 5, 8];
+    let cases = [
+        (Rule::Uniform(-1.0, 1.0), 1.0 / 3f64.sqrt()),
+        (Rule::Normal { mean: 0.0, deviation: 2.0 }, 2.0),
+        (Rule::KaimingUniform { gain: 1.0, fan: pumice_train::Fan::In }, 1.0 / 800f64.sqrt()),
+        (Rule::KaimingNormal { gain: 2.0, fan: pumice_train::Fan::Out }, 2.0 / 2000f64.sqrt()),
+        (Rule::XavierUniform { gain: 1.0 }, (2.0 / 2800f64).sqrt()),
+        (Rule::XavierNormal { gain: 1.0 }, (2.0 / 2800f64).sqrt()),
+    ];
+    for (rule, expected) in cases {
+        let made = Init::new().rule("*", rule).tensors(&[("w", shape)], 3).expect("right");
+        let values: Vec<f32> = made[0].to_vec().expect("f32");
+        let n = values.len() as f64;
+        let mean = values.iter().map(|&x| f64::from(x)).sum::<f64>() / n;
+        let deviation = (values.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum::<f64>() / n).sqrt();
+        assert!(
+            (deviation / expected - 1.0).abs() < 0.02 && mean.abs() < 0.03 * expected,
+            "{rule:?} {deviation} {mean}"
+        );
+    }
+}
