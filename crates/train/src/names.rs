@@ -4,7 +4,8 @@
 /// `predict`; of `update` the mean over what was accumulated.
 pub const LOSS: &str = "loss";
 /// Optional output of the forward graph: what its mean was divided by, a float of rank 0 that no trained param reaches.
-/// Output of every entry but `predict`: 1 where the forward graph has none, the sum of what was accumulated in `update`.
+/// Output of every entry but `predict`: 1 where the forward graph has none, in `update` the sum of what was
+/// accumulated.
 pub const WEIGHT: &str = "weight";
 /// Optional output of the forward graph: terms that are no mean over rows, added to the loss once an update.
 pub const PENALTY: &str = "penalty";
@@ -26,6 +27,11 @@ pub const UPDATES: &str = "train/updates";
 pub const GOOD: &str = "train/good";
 /// State, i32 of rank 0: updates that were not made.
 pub const SKIPS: &str = "train/skips";
+/// State, f32 of rank 0: what the loss is multiplied by before it is differentiated. Where the recipe scales the loss.
+pub const SCALE: &str = "train/scale";
+/// State, i32 of rank 0: updates that were not made since the last one, for what is not finite. Where the recipe scales
+/// the loss.
+pub const SKIPS_IN_ROW: &str = "train/skips_in_row";
 /// State, f32 of rank 0: the sum of the weights since the last update.
 pub const WEIGHTS: &str = "train/weights";
 /// State, f32 of rank 0: the sum of weight times loss since the last update.

@@ -26,6 +26,7 @@ pub struct Recipe {
     pub(crate) on_nonfinite: OnNonfinite,
     pub(crate) allow_unused: bool,
     pub(crate) unguarded: bool,
+    pub(crate) loss_scale: bool,
     pub(crate) predict: Option<Vec<String>>,
 }
 
@@ -41,6 +42,7 @@ impl Recipe {
             on_nonfinite: OnNonfinite::default(),
             allow_unused: false,
             unguarded: false,
+            loss_scale: false,
             predict: None,
         }
     }
@@ -88,6 +90,15 @@ impl Recipe {
     #[must_use]
     pub fn unguarded(self) -> Recipe {
         Recipe { unguarded: true, ..self }
+    }
+
+    /// Gradients are those of scale·loss, divided by the scale: for products whose operands are rounded to f16. The
+    /// scale begins at 2¹⁶, halves where a gradient is not finite, and doubles after 2,000 updates. An update that is
+    /// left out for that is no reason to stop, up to 20 times in a row, as long as the loss is finite and the scale
+    /// above 1.
+    #[must_use]
+    pub fn loss_scale(self) -> Recipe {
+        Recipe { loss_scale: true, ..self }
     }
 
     /// The outputs of `predict`, instead of those that need no input of the loss alone.

@@ -162,14 +162,16 @@ fn wrong_recipe(recipe: &Recipe) -> Vec<TrainError> {
             wrong.push(TrainError::Recipe(what.to_owned()));
         }
     };
-    let guarded =
-        recipe.clip_norm.is_some() || recipe.accumulate > 1 || recipe.on_nonfinite == OnNonfinite::Skip;
+    let guarded = recipe.clip_norm.is_some()
+        || recipe.accumulate > 1
+        || recipe.loss_scale
+        || recipe.on_nonfinite == OnNonfinite::Skip;
     say(recipe.accumulate == 0, "an update is made of one run at least");
     say(
         recipe.clip_norm.is_some_and(|most| !(most > 0.0 && most.is_finite())),
         "gradients are clipped to a norm above 0",
     );
-    say(recipe.unguarded && guarded, "what is unguarded neither clips, accumulates nor skips");
+    say(recipe.unguarded && guarded, "what is unguarded neither clips, accumulates, scales nor skips");
     let no_number = |number: f64| !(number.is_finite() && number >= 0.0);
     for (group, number) in recipe.groups.iter().zip(1..) {
         let rate = format!("the rate of group {number} is a multiple of the schedule's, not below 0");

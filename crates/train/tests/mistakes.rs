@@ -126,7 +126,7 @@ fn recipes() {
   optimizer SGD: Nesterov's step needs a momentum and no dampening
   the recipe: an update is made of one run at least
   the recipe: gradients are clipped to a norm above 0
-  the recipe: what is unguarded neither clips, accumulates nor skips"
+  the recipe: what is unguarded neither clips, accumulates, scales nor skips"
     );
     assert_eq!(
         said(&right, &Recipe::new(Adam { beta2: 1.0, ..Adam::default() })),

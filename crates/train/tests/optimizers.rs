@@ -125,7 +125,8 @@ fn an_optimizer_of_ones_own_is_pytorchs_adafactor() {
     compare("adafactor", &constant(Adafactor { weight_decay: 0.1 }, 0.05), 0, &[]);
 }
 
-/// Clipping, a group of its own rate and decay, a schedule with a warm-up, and step 7 left out for an infinite gradient.
+/// Clipping, a group of its own rate and decay, a schedule with a warm-up, and step 7 left out for an infinite
+/// gradient.
 #[test]
 fn groups_clipping_and_a_skipped_step() {
     let adam = || AdamW { weight_decay: 0.1, ..AdamW::default() };

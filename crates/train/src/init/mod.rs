@@ -31,9 +31,9 @@ impl Init {
         self
     }
 
-    /// `weight` and `bias` as linear and convolution layers of PyTorch begin: uniform within ±1/√n, n being the inputs
-    /// of an output, for the bias those of the `weight` beside it. A `weight` with one axis is a norm's: ones, and zeros
-    /// beside it. Embeddings are not told from linear layers: give them a rule of their own, in PyTorch
+    /// `weight` and `bias` as linear and convolution layers of PyTorch begin: uniform within ±1/√n, n being the
+    /// inputs of an output, for the bias those of the `weight` beside it. A `weight` with one axis is a norm's: ones,
+    /// and zeros beside it. Embeddings are not told from linear layers: give them a rule of their own, in PyTorch
     /// [`Rule::Normal`] of deviation 1.
     pub fn torch() -> Init {
         let weight = ["weight", "*.weight"].map(|p| (p.to_owned(), Rule::LayerWeight));

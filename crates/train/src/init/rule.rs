@@ -55,7 +55,8 @@ pub enum Rule {
         /// What the deviation is multiplied by.
         gain: f64,
     },
-    /// As PyTorch's linear and convolution layers: uniform within ±1/√inputs; ones where there is one axis, as of a norm.
+    /// As PyTorch's linear and convolution layers: uniform within ±1/√inputs; ones where there is one axis, as of a
+    /// norm.
     LayerWeight,
     /// The same of the bias beside such a weight, by the weight's inputs; zeros beside one with one axis.
     LayerBias,

@@ -3,7 +3,8 @@
 //! A batch adds weight·gradient, weight·loss and its weight to what was accumulated; an update divides by the sum of
 //! the weights, so that it is that of one batch of all rows. A batch of weight 0 adds nothing, whatever its loss is.
 
-use super::forward::{Forward, WITHOUT_PENALTY, built, f32_state, number};
+use super::forward::{Forward, WITHOUT_PENALTY, Weight, built, f32_state, number};
+use super::scale::{Scale, gradients};
 use super::update::{Made, write};
 use crate::error::TrainError;
 use crate::names;
@@ -25,7 +26,7 @@ pub(super) fn accumulate(forward: &Forward<'_>) -> Result<Graph, TrainError> {
     }
     let reached = forward.trained.iter().zip(&weights).filter(|(param, _)| param.by_loss);
     let (params, wanted): (Vec<&Trained>, Vec<Value>) = reached.map(|(param, w)| (param, w.now)).unzip();
-    let gradients = g.grad(loss, &wanted);
+    let gradients = gradients(&g, forward.scale(&g), loss, &wanted);
     let zero = g.constant_scalar(DType::F32, 0.0);
     let counts = own.then(|| g.not_equal(weight, zero));
     let part = |x: Value| {
@@ -44,34 +45,49 @@ pub(super) fn accumulate(forward: &Forward<'_>) -> Result<Graph, TrainError> {
 /// An update of what was accumulated.
 pub(super) fn update(forward: &Forward<'_>) -> Result<Graph, TrainError> {
     let graph = forward.of("update", &[names::PENALTY])?;
-    let has_penalty = !graph.outputs().is_empty();
-    let g = if has_penalty { graph.edit() } else { GraphBuilder::new(graph.name()) };
-    let weights = forward.weights(has_penalty.then_some(&graph), &g);
-    let penalty = if has_penalty { number(&graph, &g, names::PENALTY) } else { None };
+    let graph = Some(&graph).filter(|graph| !graph.outputs().is_empty());
+    let g = graph.map_or_else(|| GraphBuilder::new(forward.graph.name()), Graph::edit);
+    let weights = forward.weights(graph, &g);
+    let penalty = graph.and_then(|graph| number(graph, &g, names::PENALTY));
     let params: Vec<&Trained> = forward.trained.iter().filter(|param| param.by_loss).collect();
     let sums = Sums::read(&g, &params);
     let weight = sums.weights.now;
     let loss = g.div(sums.losses.now, weight);
-    let mut means = sums.gradients.iter().map(|sum| g.div(sum.now, weight));
-    let pulled: Vec<bool> =
-        forward.trained.iter().map(|param| penalty.is_some() && param.by_penalty).collect();
-    let wanted: Vec<Value> = weights.iter().zip(&pulled).filter(|(_, p)| **p).map(|(w, _)| w.now).collect();
-    let mut pulls =
-        penalty.filter(|_| !wanted.is_empty()).map(|p| g.grad(p, &wanted)).unwrap_or_default().into_iter();
-    let mut gradients = Vec::new();
-    for (param, pulled) in forward.trained.iter().zip(pulled) {
-        let mean = if param.by_loss { means.next() } else { None };
-        let pull = if pulled { pulls.next() } else { None };
-        gradients.extend(match (mean, pull) {
-            (Some(mean), Some(pull)) => Some(g.add(mean, pull)),
-            (mean, pull) => mean.or(pull),
-        });
-    }
+    let scale = forward.scale(&g);
+    let pulls = penalty.map_or_else(Vec::new, |penalty| pulls(&g, forward, &weights, (penalty, scale)));
+    let means = sums.gradients.iter().map(|sum| g.div(sum.now, weight)).collect();
+    let gradients = merged(&g, forward, means, pulls);
     g.output(names::LOSS, loss);
     g.output(names::WEIGHT, weight);
-    write(&g, forward, &weights, Made { loss, weight: Some(weight), penalty, gradients });
+    write(&g, forward, &weights, Made { loss, weight: Some(weight), penalty, gradients, scale });
     sums.clear(&g, &params);
     built("update", g)
+}
+
+/// The gradients of the penalty, by params that it depends on.
+fn pulls(
+    g: &GraphBuilder,
+    forward: &Forward<'_>,
+    weights: &[Weight],
+    (penalty, scale): (Value, Option<Scale>),
+) -> Vec<Value> {
+    let reached = forward.trained.iter().zip(weights).filter(|(param, _)| param.by_penalty);
+    let wanted: Vec<Value> = reached.map(|(_, weight)| weight.now).collect();
+    if wanted.is_empty() { Vec::new() } else { gradients(g, scale, penalty, &wanted) }
+}
+
+/// By trained param the gradient of the loss, of the penalty, or the sum of both.
+fn merged(g: &GraphBuilder, forward: &Forward<'_>, means: Vec<Value>, pulls: Vec<Value>) -> Vec<Value> {
+    let (mut means, mut pulls) = (means.into_iter(), pulls.into_iter());
+    let of_one = |param: &Trained| {
+        let mean = if param.by_loss { means.next() } else { None };
+        let pull = if param.by_penalty { pulls.next() } else { None };
+        match (mean, pull) {
+            (Some(mean), Some(pull)) => Some(g.add(mean, pull)),
+            (mean, pull) => mean.or(pull),
+        }
+    };
+    forward.trained.iter().filter_map(of_one).collect()
 }
 
 /// A state of f32 and what it is.

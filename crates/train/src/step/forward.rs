@@ -1,6 +1,7 @@
 //! The forward graph as entries begin with it.
 
 use super::guard;
+use super::scale::Scale;
 use crate::error::TrainError;
 use crate::names::{LOSS, PENALTY, WEIGHT};
 use crate::recipe::Recipe;
@@ -30,6 +31,11 @@ impl Forward<'_> {
         let names: Vec<&str> = self.trained.iter().map(|param| param.name.as_str()).collect();
         let graph = self.graph.with_given_states(&names).with_outputs(outputs);
         guard::statistics(&graph).map_err(|error| TrainError::Rewrite { entry, error })
+    }
+
+    /// The scale of the loss, where the recipe has one.
+    pub(super) fn scale(&self, g: &GraphBuilder) -> Option<Scale> {
+        self.recipe.loss_scale.then(|| Scale::read(g))
     }
 
     /// The states of trained params, and what they are. Those that a graph does not have are declared.
@@ -84,7 +90,7 @@ pub(super) fn without_gradient(graph: &Graph, trained: &[Trained]) -> Option<Tra
     g.grad(loss, &wanted);
     let of_ops = g.mistakes().into_iter().filter(|m| matches!(m.error, BuildError::Grad(_)));
     let errors: Vec<_> = of_ops.collect();
-    (!errors.is_empty()).then(|| TrainError::Entry { entry: "step", errors: BuildErrors(errors) })
+    (!errors.is_empty()).then_some(TrainError::Entry { entry: "step", errors: BuildErrors(errors) })
 }
 
 /// The outputs of the forward graph that a step needs.

@@ -7,6 +7,7 @@ mod accumulate;
 mod forward;
 mod guard;
 mod infer;
+mod scale;
 mod update;
 
 use crate::error::{TrainError, TrainErrors};

@@ -2,6 +2,7 @@
 
 use super::forward::{Forward, WITH_PENALTY, Weight, built, f32_state, number};
 use super::guard::finite;
+use super::scale::{Scale, gradients};
 use crate::error::TrainError;
 use crate::names;
 use crate::numbers::TABLE_ROWS;
@@ -19,8 +20,9 @@ pub(super) struct Made {
     /// What it was divided by; none where the graph does not say so.
     pub(super) weight: Option<Value>,
     pub(super) penalty: Option<Value>,
-    /// By trained param.
+    /// By trained param, unscaled.
     pub(super) gradients: Vec<Value>,
+    pub(super) scale: Option<Scale>,
 }
 
 /// One batch, one update.
@@ -31,8 +33,9 @@ pub(super) fn step(forward: &Forward<'_>) -> Result<Graph, TrainError> {
     let [loss, weight, penalty] = WITH_PENALTY.map(|name| number(&graph, &g, name));
     let loss = loss.ok_or(TrainError::NoLoss)?;
     let objective = penalty.map_or(loss, |penalty| g.add(loss, penalty));
-    let gradients = g.grad(objective, &weights.iter().map(|w| w.now).collect::<Vec<_>>());
-    let made = Made { loss, weight, penalty, gradients };
+    let scale = forward.scale(&g);
+    let gradients = gradients(&g, scale, objective, &weights.iter().map(|w| w.now).collect::<Vec<_>>());
+    let made = Made { loss, weight, penalty, gradients, scale };
     if weight.is_none() {
         g.output(names::WEIGHT, g.constant_scalar(DType::F32, 1.0));
     }
@@ -41,46 +44,60 @@ pub(super) fn step(forward: &Forward<'_>) -> Result<Graph, TrainError> {
 }
 
 /// Nodes that write params, slots and counts, and the outputs that say how it went.
-pub(super) fn write(
-    g: &GraphBuilder,
-    forward: &Forward<'_>,
-    weights: &[Weight],
-    made: Made,
-) -> Option<Value> {
+pub(super) fn write(g: &GraphBuilder, forward: &Forward<'_>, weights: &[Weight], made: Made) {
     let recipe = forward.recipe;
-    let (flag, gradients) = if recipe.unguarded {
-        (None, made.gradients)
-    } else {
-        let (flag, norm) = judged(g, recipe, &made);
-        (Some(flag), clipped(g, recipe, norm, made.gradients))
+    let judgement = (!recipe.unguarded).then(|| Judgement::of(g, &made));
+    let gradients = match &judgement {
+        Some(judgement) => {
+            judgement.tell(g, recipe, made.scale);
+            clipped(g, recipe, judgement.norm, made.gradients)
+        }
+        None => made.gradients,
     };
+    let flag = judgement.as_ref().map(|judgement| judgement.flag);
     let counts = Counts::read(g);
     let row = Row::read(g, forward, counts.updates.1);
     for ((param, weight), &gradient) in forward.trained.iter().zip(weights).zip(&gradients) {
         g.scoped(&param.name, |g| row.update(g, forward, (param, weight), gradient, flag));
     }
-    counts.write(g, flag);
-    flag
+    counts.write(g, judgement.as_ref(), made.scale);
 }
 
-/// Whether the update is made, and the norm of the gradients; outputs `norm`, `flag`, `stop`.
-fn judged(g: &GraphBuilder, recipe: &Recipe, made: &Made) -> (Value, Value) {
-    let squares = sum_of_squares(g, &made.gradients);
-    let norm = g.sqrt(squares);
-    let objective = made.penalty.map_or(made.loss, |penalty| g.add(made.loss, penalty));
-    let sound = g.and(finite(g, objective), finite(g, squares));
-    let zero = || g.constant_scalar(DType::F32, 0.0);
-    // Without rows there is nothing to learn, and nothing is wrong.
-    let any = made.weight.map(|weight| g.not_equal(weight, zero()));
-    let flag = any.map_or(sound, |any| g.and(sound, any));
-    g.output(names::NORM, norm);
-    g.output(names::FLAG, flag);
-    if recipe.on_nonfinite == OnNonfinite::Stop {
+/// Whether an update is made, and why not: bools of rank 0.
+struct Judgement {
+    /// It is made.
+    flag: Value,
+    /// Something is not finite, and there were rows.
+    failed: Value,
+    finite_loss: Value,
+    /// The norm of the gradients, f32.
+    norm: Value,
+}
+
+impl Judgement {
+    fn of(g: &GraphBuilder, made: &Made) -> Judgement {
+        let squares = sum_of_squares(g, &made.gradients);
+        let objective = made.penalty.map_or(made.loss, |penalty| g.add(made.loss, penalty));
+        let finite_loss = finite(g, objective);
+        let sound = g.and(finite_loss, finite(g, squares));
         let unsound = g.not(sound);
-        g.output(names::STOP, any.map_or(unsound, |any| g.and(unsound, any)));
-        g.stop(names::STOP);
+        // Without rows there is nothing to learn, and nothing is wrong.
+        let any = made.weight.map(|weight| g.not_equal(weight, g.constant_scalar(DType::F32, 0.0)));
+        let with_rows = |x: Value| any.map_or(x, |any| g.and(x, any));
+        let [flag, failed] = [sound, unsound].map(with_rows);
+        Judgement { flag, failed, finite_loss, norm: g.sqrt(squares) }
     }
-    (flag, norm)
+
+    /// The outputs `norm`, `flag`, `stop`.
+    fn tell(&self, g: &GraphBuilder, recipe: &Recipe, scale: Option<Scale>) {
+        g.output(names::NORM, self.norm);
+        g.output(names::FLAG, self.flag);
+        if recipe.on_nonfinite == OnNonfinite::Stop {
+            let hopeless = scale.map(|scale| g.not(scale.may_help(g, self.finite_loss)));
+            g.output(names::STOP, hopeless.map_or(self.failed, |hopeless| g.and(self.failed, hopeless)));
+            g.stop(names::STOP);
+        }
+    }
 }
 
 /// The sum of the squares of all gradients: of each by itself, then of these in the order of the params.
@@ -185,10 +202,14 @@ impl Counts {
     }
 
     /// An update that is made counts, and one more is good; one that is not ends those, and is a skip.
-    fn write(self, g: &GraphBuilder, flag: Option<Value>) {
+    fn write(self, g: &GraphBuilder, judgement: Option<&Judgement>, scale: Option<Scale>) {
         let [zero, one] = [0.0, 1.0].map(|v| g.constant_scalar(DType::I32, v));
         let Counts { updates, good, skips } = self;
-        let [more_updates, more_good] = [updates, good].map(|(_, now)| g.add(now, one));
+        let flag = judgement.map(|judgement| judgement.flag);
+        let [more_updates, mut more_good] = [updates, good].map(|(_, now)| g.add(now, one));
+        if let (Some(judgement), Some(scale)) = (judgement, scale) {
+            more_good = scale.write(g, (judgement.flag, judgement.failed), more_good);
+        }
         g.state_write(updates.0, chosen(g, flag, more_updates, updates.1));
         g.state_write(good.0, chosen(g, flag, more_good, zero));
         if let Some(flag) = flag {

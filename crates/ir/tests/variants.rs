@@ -1,0 +1,101 @@
+//! Graphs that are made of a graph by what they are for: outputs, given states, inference.
+
+use pumice_ir::ops::batch_norm_training::BatchNormTraining;
+use pumice_ir::{Form, Graph, GraphBuilder, bf16, f16, f32, i32, sym, text, verify};
+use pumice_types::DimExpr;
+
+fn graph(build: impl FnOnce(&GraphBuilder)) -> Graph {
+    let g = GraphBuilder::new("g");
+    build(&g);
+    g.build().expect("a graph")
+}
+
+/// The graph keeps the rules, and is what its text says.
+fn sound(graph: &Graph) -> String {
+    verify(graph, Form::Source).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let printed = text::print(graph);
+    assert_eq!(text::print(&text::read(&printed).expect("its own text")), printed);
+    printed
+}
+
+#[test]
+fn outputs_keep_what_they_need() {
+    let whole = graph(|g| {
+        let (x, y) = (g.input("x", f32([sym("n", 1..=8)])), g.input("y", f32([sym("m", 1..=8)])));
+        let unused = g.scalar("unused", i32([0u64; 0]), 0.0, 9.0, 0.0);
+        let at = g.scalar("at", i32([0u64; 0]), 0.0, 9.0, 0.0);
+        let step = g.scalar_advancing("step", 0, 99, 0, g.scalar_expr(at) + DimExpr::constant(1));
+        let z = g.add(g.cast(step, pumice_types::DType::F32), x);
+        let kept = g.state("kept", f32([3]));
+        g.state_write(kept, g.neg(g.state_read(kept)));
+        g.output("sum", g.add(x, y));
+        g.output("z", z);
+        g.output("unused", unused);
+    });
+    let z = whole.with_outputs(&["z", "nothing"]);
+    let text = sound(&z);
+    let names = |leaves: Vec<pumice_ir::ValueId>| {
+        leaves.into_iter().map(|v| z.value(v).name.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!((names(z.inputs()), names(z.scalars())), (vec!["x".into()], vec!["at".into(), "step".into()]));
+    assert_eq!(names(z.states()), ["kept"], "what it writes stays: {text}");
+    assert_eq!((whole.constraints().len(), z.constraints().len()), (1, 0), "n is m: of the sum alone");
+    assert_eq!(whole.with_outputs(&["sum", "z", "unused"]), whole);
+}
+
+#[test]
+fn params_become_given_states() {
+    let whole = graph(|g| {
+        let [a, b] = [g.param("a", f32([3])), g.param("b", bf16([3]))];
+        g.output("y", g.mul(g.cast(b, pumice_types::DType::F32), a));
+        g.output("a.now", a);
+        g.output("n", g.neg(g.param("n", i32([2]))));
+    });
+    let made = whole.with_given_states(&["a", "b", "n", "z"]);
+    let text = sound(&made);
+    assert_eq!((made.params().len(), made.states().len()), (1, 2), "{text}");
+    assert_eq!(text.matches("given = true").count(), 2, "{text}");
+    assert!(
+        made.find("b.rounded").is_some_and(|v| made.ty(v).dtype() == pumice_types::DType::BF16),
+        "{text}"
+    );
+    assert_eq!(whole.with_given_states(&[]), whole);
+}
+
+/// Dropout draws nothing, batch norm reads its running statistics, and nothing is written.
+#[test]
+fn inference() {
+    let whole = graph(|g| {
+        let x = g.input("x", f16([2, 4]));
+        let [gamma, beta] = ["gamma", "beta"].map(|name| g.param(name, f16([4])));
+        let (mean, variance) = (g.state("mean", f32([4])), g.state("variance", f16([4])));
+        let y = g.batch_norm_training(x, gamma, beta, mean, variance, BatchNormTraining::default());
+        let (y, mask) = g.dropout_training(y, 0.5);
+        g.output("y", y);
+        g.output("mask", mask);
+        g.output("mean", g.state_read(mean));
+    });
+    let made = whole.for_inference().expect("every op has its form");
+    let text = sound(&made);
+    assert!(
+        made.nodes().all(|(_, node)| node.op.state_operand().is_none() && node.op.stream().is_none()),
+        "{text}"
+    );
+    let alone = made.with_outputs(&["y", "mask", "mean"]);
+    sound(&alone);
+    assert!(alone.scalars().is_empty() && alone.states().len() == 2);
+    let again = made.for_inference().expect("again");
+    assert_eq!(text::print(&again), text, "nothing more to do");
+}
+
+#[test]
+fn states_that_are_not_written() {
+    let whole = graph(|g| {
+        let (s, x) = (g.state("s", f32([3])), g.input("x", f32([3])));
+        let next = g.state_write(s, x);
+        g.output("y", g.state_read(g.state_write(next, g.neg(x))));
+    });
+    let made = whole.without_state_writes().expect("a graph");
+    let text = sound(&made);
+    assert!(made.nodes().all(|(_, node)| node.op.state_operand().is_none()), "{text}");
+}
