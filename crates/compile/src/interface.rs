@@ -185,7 +185,7 @@ impl Sizes<'_> {
                 dtype: graph.ty(v).dtype(),
                 capacity_axis: op.capacity_axis.map(|a| a.rem_euclid(rank.max(1)) as u32),
                 shape,
-                init: state_init(graph, v, &params),
+                init: state_init(graph, v, op.given, &params),
                 span: region.take(bytes),
             });
         }
@@ -268,8 +268,10 @@ fn scalar_slots(graphs: &[NamedGraph]) -> Vec<ScalarSlot> {
     (0..numbers).filter_map(slot).collect()
 }
 
-fn state_init(graph: &Graph, v: ValueId, params: &BTreeMap<ValueId, u32>) -> StateInit {
-    let Some(init) = graph.def(v).input(0) else { return StateInit::Zeros };
+fn state_init(graph: &Graph, v: ValueId, given: bool, params: &BTreeMap<ValueId, u32>) -> StateInit {
+    let Some(init) = graph.def(v).input(0) else {
+        return if given { StateInit::Given } else { StateInit::Zeros };
+    };
     match graph.constant_data(init) {
         Some(data) => StateInit::Data(data.bytes().to_vec()),
         None => params.get(&init).map_or(StateInit::Zeros, |&i| StateInit::Param(i)),

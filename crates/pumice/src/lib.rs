@@ -24,7 +24,7 @@
 //!
 //! Features: `vulkan` (default) for GPUs and CPU drivers, without which there is the interpreter; `models` for
 //! architectures, tokenizers and the modules `embed` and `generate`; `tune` for measuring kernels; `cli` for the
-//! program `pumice`; `tracing` for spans around compiling, loading, preparing and running (target `pumice`, level
+//! program `pumice`; `train` for training (module `train`); `tracing` for spans around compiling, loading, preparing and running (target `pumice`, level
 //! debug); `ndarray` for arrays of that crate as tensors.
 //!
 //! The parts have packages of their own: `pumice-ir` (graphs), `pumice-opt` (passes), `pumice-plan` (plans and their
@@ -46,6 +46,8 @@ mod matrix_test;
 pub mod model;
 pub mod plan_file;
 pub mod save;
+#[cfg(feature = "train")]
+pub mod train;
 #[cfg(feature = "tune")]
 pub mod tune;
 
@@ -112,6 +114,8 @@ pub mod parts {
     pub use pumice_opt as opt;
     pub use pumice_plan as plan;
     pub use pumice_runtime as runtime;
+    #[cfg(feature = "train")]
+    pub use pumice_train as train;
     pub use pumice_types as types;
     #[cfg(feature = "vulkan")]
     pub use pumice_vulkan as vulkan;

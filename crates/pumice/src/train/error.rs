@@ -1,0 +1,57 @@
+//! What can go wrong between a graph and its trained weights.
+
+use pumice_runtime::RuntimeError;
+use pumice_train::TrainErrors;
+use pumice_types::SourceError;
+
+/// Any error of a [`Trainer`](super::Trainer).
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum TrainerError {
+    /// Mistakes of the graph or the recipe, all of them.
+    #[error(transparent)]
+    Recipe(#[from] TrainErrors),
+    /// The entries do not become a program.
+    #[error(transparent)]
+    Program(#[from] crate::Error),
+    /// A batch that does not fit the inputs, a report of an op, or the device.
+    #[error(transparent)]
+    Run(#[from] RuntimeError),
+    /// Weights that were never given.
+    #[error("no value for {}: give all by `Trainer::init` or `Trainer::load`, or each by `Trainer::set`", names.join(", "))]
+    NotSet {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// Loss or gradients are not finite, and the recipe stops there.
+    #[error(
+        "update {update} was not made: the loss is {loss}, the norm of the gradients {norm}; weights and moments are \
+         those before it (a lower rate, `clip_norm`, or `on_nonfinite(OnNonfinite::Skip)` may help)"
+    )]
+    NotFinite {
+        /// Which update it would have been, counted from 1.
+        update: u64,
+        /// The loss.
+        loss: f64,
+        /// The norm of all gradients.
+        norm: f64,
+    },
+    /// An entry that this graph or recipe does not have.
+    #[error("there is no entry `{entry}`: {why}")]
+    NoEntry {
+        /// Its name.
+        entry: &'static str,
+        /// Why.
+        why: &'static str,
+    },
+    /// Weights in a file that cannot be read.
+    #[error("weight `{name}`: {source}")]
+    Source {
+        /// Which.
+        name: String,
+        /// Why.
+        source: SourceError,
+    },
+}
+
+pumice_types::debug_as_display!(TrainerError);

@@ -1,0 +1,40 @@
+//! The rows of numbers on the device: bound once, and again when the count of updates leaves them.
+
+use pumice_runtime::{RuntimeError, Session};
+use pumice_train::{Numbers, TABLE_ROWS, names};
+use pumice_types::TensorView;
+
+/// Which rows lie on the device.
+pub(super) struct Rows {
+    pub numbers: Numbers,
+    /// The count of updates of the first one; nothing is there yet without it.
+    base: Option<u64>,
+}
+
+impl Rows {
+    pub fn new(numbers: Numbers) -> Rows {
+        Rows { numbers, base: None }
+    }
+
+    /// Other numbers from the next update on.
+    pub fn replace(&mut self, numbers: Numbers) {
+        *self = Rows::new(numbers);
+    }
+
+    /// The row of the next update is there for the entry that the session has selected.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn bind(&mut self, session: &mut Session, updates: u64) -> Result<(), RuntimeError> {
+        let there = self.base.is_some_and(|base| (base..base.saturating_add(TABLE_ROWS)).contains(&updates));
+        if there {
+            return Ok(());
+        }
+        let (table, columns) = (self.numbers.table(updates), self.numbers.columns() as u64);
+        session.bind_input(names::NUMBERS, TensorView::f32(&table, [TABLE_ROWS, columns]))?;
+        // A count of updates is an i32 on the device.
+        session.bind_input(names::BASE, TensorView::i32(&[updates.min(i32::MAX as u64) as i32], []))?;
+        self.base = Some(updates);
+        Ok(())
+    }
+}

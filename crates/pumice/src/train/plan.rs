@@ -1,0 +1,58 @@
+//! What a trainer's program needs, on a few lines.
+
+use pumice_plan::hist::ranges;
+use pumice_plan::{Plan, RegionKind};
+use pumice_train::Trained;
+use std::fmt;
+
+/// The plan of a trainer as people read it; [`Trainer::executable`](super::Trainer::executable) has all of it.
+#[derive(Clone, Copy)]
+pub struct TrainPlan<'t> {
+    pub(super) plan: &'t Plan,
+    pub(super) trained: &'t [Trained],
+}
+
+impl TrainPlan<'_> {
+    /// Bytes on the device: weights, states and scratch.
+    pub fn bytes(&self) -> u64 {
+        let kinds = [RegionKind::Weights, RegionKind::States, RegionKind::Scratch];
+        kinds.iter().map(|&kind| self.plan.region_size(kind).0).sum()
+    }
+
+    /// Levels of an entry's largest run.
+    pub fn levels(&self, entry: &str) -> Option<u32> {
+        let entry = self.plan.find_entry(entry)?;
+        self.plan.runs_of(entry).map(|(_, run)| run.stats.levels).max()
+    }
+}
+
+impl fmt::Display for TrainPlan<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let values: u64 = self.trained.iter().map(|t| t.shape.iter().product::<u64>()).sum();
+        let count = self.trained.len();
+        writeln!(f, "trains {count} tensors, {values} values  target {}", self.plan.target.name)?;
+        let size = |kind| self.plan.region_size(kind);
+        write!(f, "bytes  frozen {}", size(RegionKind::Weights))?;
+        writeln!(
+            f,
+            "  weights and moments {}  scratch {}",
+            size(RegionKind::States),
+            size(RegionKind::Scratch)
+        )?;
+        for (number, entry) in self.plan.entries.iter().enumerate() {
+            for (_, run) in self.plan.runs_of(number) {
+                let s = &run.stats;
+                write!(
+                    f,
+                    "{}  {}  steps {}  levels {}",
+                    entry.name,
+                    ranges(&self.plan.symbols, run),
+                    s.steps,
+                    s.levels
+                )?;
+                writeln!(f, "  scratch {}  floor {:.0} us", s.scratch, s.floor.total_us)?;
+            }
+        }
+        write!(f, "a batch is one run; nothing is computed twice")
+    }
+}

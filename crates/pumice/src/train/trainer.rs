@@ -1,0 +1,308 @@
+//! The trainer: entries of a step compiled into one program, and a session that runs them.
+
+use super::batch::Batch;
+use super::error::TrainerError;
+use super::numbers::Rows;
+use super::plan::TrainPlan;
+use super::report::{Evaluation, Report};
+use super::run::Run;
+use crate::{Device, Executable, Options};
+use pumice_ir::Graph;
+use pumice_runtime::{RunOptions, RuntimeError, Session};
+use pumice_train::{Init, Recipe, Schedule, Trained, names, step_graphs};
+use pumice_types::{ByteSource, Tensor, TensorView};
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+/// How a trainer's program is compiled. Made from the default.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct TrainOptions {
+    /// As for any program: precision, specializations, placement.
+    pub compile: Options,
+}
+
+impl TrainOptions {
+    /// As for any program.
+    #[must_use]
+    pub fn compile(mut self, compile: Options) -> Self {
+        self.compile = compile;
+        self
+    }
+}
+
+/// Trains the params of a graph. The weights and what the optimizer keeps lie on the device and are updated in place.
+///
+/// A forward graph has an output `loss` (one float, a mean over rows), and may have `weight` (what the mean was divided
+/// by) and `penalty` (terms that are added once an update); every other output is one of [`Trainer::predict`] as long as
+/// it needs no input of the loss alone. Its float params are trained, as f32, unless a group of the recipe freezes them.
+pub struct Trainer {
+    session: Session,
+    exe: Executable,
+    rows: Rows,
+    trained: Vec<Trained>,
+    runs_an_update: usize,
+    guarded: bool,
+    stops: bool,
+    /// Updates that were made, and that were not.
+    updates: u64,
+    skips: u64,
+    /// Weights without a value.
+    missing: BTreeSet<String>,
+}
+
+impl Trainer {
+    /// Makes the entries of a step, and compiles them for a device.
+    ///
+    /// # Errors
+    /// [`TrainerError::Recipe`] with every mistake of graph and recipe, [`TrainerError::Program`] for what the device
+    /// cannot run.
+    pub fn new(
+        graph: &Graph,
+        recipe: &Recipe,
+        device: &Device,
+        options: &TrainOptions,
+    ) -> Result<Trainer, TrainerError> {
+        let made = step_graphs(graph, recipe)?;
+        let exe = crate::compile_entries(&made.entries(), device, &options.compile)?;
+        let outputs = made.update.as_ref().unwrap_or(&made.step).outputs();
+        let has = |name: &str| outputs.iter().any(|o| o.name == name);
+        Ok(Trainer {
+            session: exe.session()?,
+            runs_an_update: recipe.runs_an_update().max(1) as usize,
+            guarded: has(names::FLAG),
+            stops: has(names::STOP),
+            rows: Rows::new(made.numbers.clone()),
+            missing: made.trained.iter().map(|t| t.name.clone()).collect(),
+            trained: made.trained,
+            updates: 0,
+            skips: 0,
+            exe,
+        })
+    }
+
+    /// Bytes, levels and entries; prints on a few lines.
+    pub fn plan(&self) -> TrainPlan<'_> {
+        TrainPlan { plan: self.exe.plan(), trained: &self.trained }
+    }
+
+    /// The program, whose plan says everything.
+    pub fn executable(&self) -> &Executable {
+        &self.exe
+    }
+
+    /// The params that are trained, in the order of the graph.
+    pub fn trained(&self) -> &[Trained] {
+        &self.trained
+    }
+
+    /// Updates that were made.
+    pub fn updates(&self) -> u64 {
+        self.updates
+    }
+
+    /// Gives every param, frozen ones too, its first value by the rules.
+    ///
+    /// # Errors
+    /// [`TrainerError::Recipe`] for each param that no rule is for; [`TrainerError::Run`] where the device fails.
+    pub fn init(&mut self, init: &Init, seed: u64) -> Result<(), TrainerError> {
+        let frozen = self.exe.params();
+        let extents: Vec<Vec<u64>> = frozen.iter().map(|p| p.shape.iter().map(|e| e.max).collect()).collect();
+        let params = frozen.iter().zip(&extents).map(|(p, shape)| (p.name.as_str(), shape.as_slice()));
+        let trained = self.trained.iter().map(|t| (t.name.as_str(), t.shape.as_slice()));
+        let all: Vec<(&str, &[u64])> = trained.chain(params).collect();
+        let values = init.tensors(&all, seed)?;
+        let names: Vec<String> = all.into_iter().map(|(name, _)| name.to_owned()).collect();
+        names.iter().zip(values).try_for_each(|(name, value)| self.set(name, value.view()))
+    }
+
+    /// Gives every param its value from a file or any other source of tensors, floats of any width as f32.
+    ///
+    /// # Errors
+    /// [`TrainerError::Source`] for a tensor that is not there or cannot be read, [`TrainerError::Run`] for one that
+    /// does not fit.
+    pub fn load(&mut self, source: &dyn ByteSource) -> Result<(), TrainerError> {
+        if !self.exe.params().is_empty() {
+            self.exe.read_params(source, |_, _| {})?;
+        }
+        for i in 0..self.trained.len() {
+            let name = self.trained[i].name.clone();
+            let tensor =
+                read(source, &name).map_err(|source| TrainerError::Source { name: name.clone(), source })?;
+            self.set(&name, tensor.view())?;
+        }
+        Ok(())
+    }
+
+    /// Gives one param a value, f32 or as it is stored.
+    ///
+    /// # Errors
+    /// [`TrainerError::Run`] for a name that no param has, and for a tensor unlike the param.
+    pub fn set(&mut self, name: &str, value: TensorView<'_>) -> Result<(), TrainerError> {
+        if self.trained.iter().any(|t| t.name == name) {
+            self.session.state(name)?.write(value)?;
+            self.missing.remove(name);
+        } else {
+            self.exe.set_param_view(name, value)?;
+        }
+        Ok(())
+    }
+
+    /// What a param is now.
+    ///
+    /// # Errors
+    /// [`TrainerError::Run`] for a name that no param has, or where it was never given a value.
+    pub fn get(&mut self, name: &str) -> Result<Tensor, TrainerError> {
+        if self.trained.iter().any(|t| t.name == name) {
+            return Ok(self.session.state(name)?.read()?);
+        }
+        Ok(self.exe.param(name)?)
+    }
+
+    /// Another schedule from the next update on; nothing is compiled.
+    pub fn set_schedule(&mut self, schedule: Schedule) {
+        self.rows.replace(self.rows.numbers.with_schedule(schedule));
+    }
+
+    /// Trains by batches, as an iterator over a report for each update. It does nothing until it is asked for one.
+    pub fn run<I: IntoIterator<Item = Batch>>(&mut self, batches: I) -> Run<'_, I::IntoIter> {
+        Run { trainer: self, batches: batches.into_iter(), ended: false }
+    }
+
+    /// How many batches one update is made of.
+    pub(super) fn runs_an_update(&self) -> usize {
+        self.runs_an_update
+    }
+
+    /// One update, made of these batches: one, or as many as the recipe accumulates.
+    ///
+    /// # Errors
+    /// [`TrainerError::NotSet`] before anything runs; [`TrainerError::Run`] for a batch that does not fit, what an op
+    /// reports, and the device; [`TrainerError::NotFinite`] where the recipe stops there.
+    pub fn update(&mut self, batches: &[Batch]) -> Result<Report, TrainerError> {
+        self.check_set()?;
+        let begun = Instant::now();
+        if self.runs_an_update == 1 {
+            self.session.entry("step")?;
+            self.rows.bind(&mut self.session, self.updates)?;
+            for batch in batches {
+                self.session.execute(&batch.views(), &RunOptions::default())?;
+            }
+        } else {
+            self.session.entry("accumulate")?;
+            for batch in batches {
+                self.session.execute(&batch.views(), &RunOptions::default())?;
+            }
+            self.session.entry("update")?;
+            self.rows.bind(&mut self.session, self.updates)?;
+            self.session.execute(&[], &RunOptions::default())?;
+        }
+        self.report(begun)
+    }
+
+    fn report(&mut self, begun: Instant) -> Result<Report, TrainerError> {
+        let (loss, weight) = (self.number(names::LOSS)?, self.number(names::WEIGHT)?);
+        let rate = self.rows.numbers.row(self.updates).first().copied().unwrap_or(0.0);
+        let norm = if self.guarded { self.number(names::NORM)? } else { f64::NAN };
+        let made = !self.guarded || self.number(names::FLAG)? != 0.0;
+        if self.stops && self.number(names::STOP)? != 0.0 {
+            self.skips += 1;
+            return Err(TrainerError::NotFinite { update: self.updates + 1, loss, norm });
+        }
+        self.updates += u64::from(made);
+        self.skips += u64::from(!made);
+        let (step, skips, seconds) = (self.updates, self.skips, begun.elapsed().as_secs_f64());
+        Ok(Report { step, loss, weight, rate, norm, made, skips, seconds })
+    }
+
+    /// The loss over batches that nothing is learned from: dropout is off, and batch norm uses its running statistics.
+    ///
+    /// # Errors
+    /// As [`Trainer::update`].
+    pub fn evaluate(&mut self, batches: impl IntoIterator<Item = Batch>) -> Result<Evaluation, TrainerError> {
+        self.check_set()?;
+        self.session.entry("eval")?;
+        let (mut sum, mut all) = (0.0, Evaluation::default());
+        for batch in batches {
+            self.session.execute(&batch.views(), &RunOptions::default())?;
+            let (loss, weight) = (self.number(names::LOSS)?, self.number(names::WEIGHT)?);
+            // Nothing of a batch without weight counts, be its loss NaN.
+            sum += if weight == 0.0 { 0.0 } else { loss * weight };
+            all.weight += weight;
+            all.batches += 1;
+        }
+        all.loss = sum / all.weight;
+        Ok(all)
+    }
+
+    /// Outputs of the forward graph in inference, by the weights as they are; nothing is copied.
+    ///
+    /// # Errors
+    /// [`TrainerError::NoEntry`] where every output needs an input of the loss alone; otherwise as
+    /// [`Trainer::update`].
+    pub fn predict(
+        &mut self,
+        inputs: &[(&str, TensorView<'_>)],
+        outputs: &[&str],
+    ) -> Result<Vec<Tensor>, TrainerError> {
+        self.check_set()?;
+        if !self.exe.entries().contains(&"predict") {
+            let why = "every output of the graph needs what only the loss needs";
+            return Err(TrainerError::NoEntry { entry: "predict", why });
+        }
+        self.session.entry("predict")?;
+        let wanted = outputs.iter().map(|name| self.session.output_index(name));
+        let wanted = wanted.collect::<Result<Vec<usize>, _>>()?;
+        Ok(self.session.run_read(inputs, &wanted)?)
+    }
+
+    /// A state by name: slots of the optimizer, counts, running statistics.
+    ///
+    /// # Errors
+    /// [`TrainerError::Run`] for a state that there is not.
+    pub fn state(&mut self, name: &str) -> Result<Tensor, TrainerError> {
+        Ok(self.session.state(name)?.read()?)
+    }
+
+    fn check_set(&self) -> Result<(), TrainerError> {
+        let frozen = self.exe.missing_params();
+        if self.missing.is_empty() && frozen.is_empty() {
+            return Ok(());
+        }
+        Err(TrainerError::NotSet { names: self.missing.iter().cloned().chain(frozen).collect() })
+    }
+
+    /// An output of rank 0 of the last run, as a number; 1 for a true bool.
+    fn number(&mut self, name: &str) -> Result<f64, RuntimeError> {
+        let tensor = self.session.output(name)?;
+        let first = match tensor.bytes() {
+            [byte] => Some(f32::from(*byte)),
+            bytes => tensor.encoding().decode(bytes).and_then(|values| values.first().copied()),
+        };
+        Ok(first.map_or(f64::NAN, f64::from))
+    }
+}
+
+/// A tensor of a source as f32.
+fn read(source: &dyn ByteSource, name: &str) -> Result<Tensor, pumice_types::SourceError> {
+    let failed = |why: String| pumice_types::SourceError {
+        name: name.to_owned(),
+        source: std::sync::Arc::from(Box::<dyn std::error::Error + Send + Sync>::from(why)),
+    };
+    let stored = source.stored(name)?;
+    let bytes = pumice_types::tensor::byte_count(stored.encoding, &stored.shape);
+    let mut data = vec![0; bytes.map_err(|e| failed(e.to_string()))? as usize];
+    source.read_bytes(name, 0, &mut data)?;
+    let values =
+        stored.encoding.decode(&data).ok_or_else(|| failed("its bytes are no whole blocks".into()))?;
+    Tensor::new(&values, &stored.shape).map_err(|e| failed(e.to_string()))
+}
+
+impl std::fmt::Debug for Trainer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Trainer")
+            .field("updates", &self.updates)
+            .field("skips", &self.skips)
+            .finish_non_exhaustive()
+    }
+}

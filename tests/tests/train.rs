@@ -1,0 +1,315 @@
+//! Trainers through compiler, kernels and sessions: losses fall, devices agree, and what must not change does not.
+
+use pumice::ops::{BatchNormTraining, Conv};
+use pumice::train::{
+    AdamW, Batch, Group, Init, OnNonfinite, Recipe, Rule, Schedule, Sgd, TrainOptions, Trainer, TrainerError,
+    names,
+};
+use pumice::{DType, Device, DeviceKind, Graph, GraphBuilder, Tensor, TensorView, f32, i32, sym};
+use pumice_plan::{Run, StepKind};
+use pumice_tests::device;
+
+fn devices() -> [Device; 2] {
+    [Device::cpu(), Device::from_runtime(device::open(&Default::default()), DeviceKind::Gpu)]
+}
+
+/// Numbers in [0, 1) that follow from their place.
+fn numbers(seed: u64, count: usize) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as f32 / (1 << 24) as f32
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// Points of four classes: the class is the quarter of the plane that the first two numbers lie in.
+fn points(seed: u64, rows: usize) -> Batch {
+    let x: Vec<f32> = numbers(seed, rows * 8).iter().map(|v| 2.0 * v - 1.0).collect();
+    let class =
+        x.chunks(8).map(|row| i32::from(row[0] > 0.0) + 2 * i32::from(row[1] > 0.0)).collect::<Vec<_>>();
+    let tensors = (Tensor::new(&x, &[rows as u64, 8]), Tensor::new(&class, &[rows as u64]));
+    Batch::new().with("x", tensors.0.expect("rows of 8")).with("class", tensors.1.expect("a class a row"))
+}
+
+fn batches(count: u64) -> impl Iterator<Item = Batch> {
+    (0..count).map(|i| points(i + 1, 32))
+}
+
+/// Two layers over the points.
+fn perceptron(dropout: f32) -> Graph {
+    let g = GraphBuilder::new("mlp");
+    let n = || sym("batch", 1..=64);
+    let (x, class) = (g.input("x", f32([n(), 8.into()])), g.input("class", i32([n()])));
+    let weights = |name: &str, out: u64, of: u64| g.param(name, f32([out, of]));
+    let h = g.relu(g.linear(x, weights("fc1.weight", 16, 8), Some(g.param("fc1.bias", f32([16])))));
+    let h = if dropout > 0.0 { g.dropout_training(h, dropout).0 } else { h };
+    let y = g.linear(h, weights("fc2.weight", 4, 16), Some(g.param("fc2.bias", f32([4]))));
+    let (loss, weight) = g.softmax_cross_entropy(y, class, None, Default::default());
+    g.output("loss", loss);
+    g.output("weight", weight);
+    g.output("logits", y);
+    g.build().expect("sound")
+}
+
+fn recipe() -> Recipe {
+    Recipe::new(AdamW { weight_decay: 0.01, ..AdamW::default() })
+        .schedule(Schedule::constant(0.02))
+        .group(Group::matching(["*.bias"]).weight_decay(0.0))
+        .clip_norm(1.0)
+}
+
+fn trainer(graph: &Graph, recipe: &Recipe, device: &Device) -> Trainer {
+    let mut trainer = Trainer::new(graph, recipe, device, &TrainOptions::default()).expect("a trainer");
+    trainer.init(&Init::torch(), 7).expect("every param has a rule");
+    trainer
+}
+
+fn floats(tensor: &Tensor) -> Vec<f32> {
+    tensor.to_vec::<f32>().expect("f32")
+}
+
+fn weights(trainer: &mut Trainer) -> Vec<Vec<f32>> {
+    let names: Vec<String> = trainer.trained().iter().map(|t| t.name.clone()).collect();
+    names.iter().map(|name| floats(&trainer.get(name).expect("a weight"))).collect()
+}
+
+/// |a - b| over |b|, of all values together.
+fn apart(a: &[f32], b: &[f32]) -> f64 {
+    let square = |x: f32| f64::from(x) * f64::from(x);
+    let (d, n) = a.iter().zip(b).fold((0.0, 0.0), |(d, n), (x, y)| (d + square(x - y), n + square(*y)));
+    d.sqrt() / (n.sqrt() + 1e-30)
+}
+
+#[test]
+fn losses_fall_and_devices_agree() {
+    let mut losses: Vec<Vec<f64>> = Vec::new();
+    let mut ends: Vec<Vec<Vec<f32>>> = Vec::new();
+    for device in devices() {
+        let mut trainer = trainer(&perceptron(0.0), &recipe(), &device);
+        let reports: Vec<_> = trainer.run(batches(60)).map(|r| r.expect("a step")).collect();
+        assert_eq!(reports.iter().map(|r| r.step).collect::<Vec<_>>(), (1..=60).collect::<Vec<_>>());
+        assert!(reports.iter().all(|r| r.made && r.weight == 32.0 && r.norm > 0.0 && r.rate == 0.02));
+        losses.push(reports.iter().map(|r| r.loss).collect());
+        ends.push(weights(&mut trainer));
+        let seen = trainer.evaluate((100..104).map(|i| points(i, 32))).expect("evaluated");
+        assert!(seen.loss < 0.5 && seen.weight == 128.0 && seen.batches == 4, "{seen:?}");
+        let x =
+            [[0.9, 0.8], [-0.9, 0.8], [0.7, -0.9], [-0.8, -0.7]].map(|[a, b]| [a, b, 0., 0., 0., 0., 0., 0.]);
+        let logits = trainer.predict(&[("x", TensorView::f32(x.as_flattened(), [4, 8]))], &["logits"]);
+        let logits = floats(&logits.expect("predicted")[0]);
+        let best = |row: &[f32]| (0..4).max_by(|&a, &b| row[a].total_cmp(&row[b])).expect("four");
+        assert_eq!(logits.chunks(4).map(best).collect::<Vec<_>>(), [3, 2, 1, 0]);
+    }
+    assert!(losses[0][59] < 0.3 * losses[0][0], "{} {}", losses[0][0], losses[0][59]);
+    // Ten steps in, rounding has not been multiplied yet.
+    let near = losses[0].iter().zip(&losses[1]).take(10).all(|(a, b)| (a - b).abs() < 1e-4 * a.abs());
+    assert!(near, "{:?} {:?}", &losses[0][..10], &losses[1][..10]);
+    let far = ends[0].iter().zip(&ends[1]).map(|(a, b)| apart(a, b)).fold(0.0, f64::max);
+    assert!(far < 1e-2, "weights are {far} apart after 60 steps");
+}
+
+/// Four batches of unlike sizes make the update that one batch of all their rows makes.
+#[test]
+fn accumulation_is_exact() {
+    let sizes = [3, 17, 1, 11];
+    let parts: Vec<Batch> = (1..).zip(sizes).map(|(i, rows)| points(i, rows)).collect();
+    let whole = {
+        let all: Vec<Vec<f32>> = (1..).zip(sizes).map(|(i, rows)| numbers(i, rows * 8)).collect();
+        let x: Vec<f32> = all.concat().iter().map(|v| 2.0 * v - 1.0).collect();
+        let class =
+            x.chunks(8).map(|r| i32::from(r[0] > 0.0) + 2 * i32::from(r[1] > 0.0)).collect::<Vec<_>>();
+        let (x, class) = (Tensor::new(&x, &[32, 8]), Tensor::new(&class, &[32]));
+        Batch::new().with("x", x.expect("32 rows")).with("class", class.expect("32 rows"))
+    };
+    for device in devices() {
+        let mut apart_by = trainer(&perceptron(0.0), &recipe().accumulate(4), &device);
+        let mut at_once = trainer(&perceptron(0.0), &recipe(), &device);
+        for _ in 0..3 {
+            let one = apart_by.run(parts.clone()).next().expect("one update").expect("made");
+            let other = at_once.update(std::slice::from_ref(&whole)).expect("made");
+            assert_eq!((one.weight, other.weight), (32.0, 32.0));
+            assert!(
+                (one.loss - other.loss).abs() < 1e-5 && (one.norm - other.norm).abs() < 1e-4 * other.norm
+            );
+        }
+        for (a, b) in weights(&mut apart_by).iter().zip(weights(&mut at_once)) {
+            assert!(apart(a, &b) < 1e-4, "{}", apart(a, &b));
+        }
+    }
+}
+
+/// A batch whose loss is not finite changes no weight, no slot and no count of updates.
+#[test]
+fn what_is_not_finite_changes_nothing() {
+    let bad = {
+        let mut x = numbers(5, 32 * 8);
+        x[9] = f32::INFINITY;
+        let class = Tensor::new(&[1i32; 32], &[32]).expect("32");
+        Batch::new().with("x", Tensor::new(&x, &[32, 8]).expect("rows")).with("class", class)
+    };
+    for device in devices() {
+        let skipping = recipe().on_nonfinite(OnNonfinite::Skip);
+        for (recipe, skips) in [(skipping, true), (recipe(), false)] {
+            let mut trainer = trainer(&perceptron(0.0), &recipe, &device);
+            trainer.run(batches(3)).for_each(|r| assert!(r.expect("a step").made));
+            let slots = |trainer: &mut Trainer| {
+                let m = trainer.state(&names::slot("fc1.weight", "m")).expect("a slot");
+                (floats(&m), trainer.state(names::UPDATES).expect("a count").to_vec::<i32>().expect("i32"))
+            };
+            let before = (weights(&mut trainer), slots(&mut trainer));
+            match trainer.update(std::slice::from_ref(&bad)) {
+                Ok(report) => {
+                    assert!(skips && !report.made && report.step == 3 && report.skips == 1, "{report:?}")
+                }
+                Err(TrainerError::NotFinite { update: 4, .. }) => assert!(!skips),
+                Err(other) => unreachable!("{other}"),
+            }
+            assert_eq!((weights(&mut trainer), slots(&mut trainer)), before);
+            let next = trainer.run(batches(1)).next().expect("one").expect("a step");
+            assert!(next.made && next.step == 4);
+        }
+    }
+}
+
+/// Dropout draws in training and is off in prediction and evaluation; the same seed gives the same bits.
+#[test]
+fn dropout_draws_in_training_alone() {
+    for device in devices() {
+        let mut trainers = [(); 2].map(|()| trainer(&perceptron(0.5), &recipe(), &device));
+        let losses = trainers
+            .each_mut()
+            .map(|t| t.run(batches(5)).map(|r| r.expect("a step").loss).collect::<Vec<_>>());
+        assert_eq!(losses[0], losses[1]);
+        let x = numbers(3, 8);
+        let inputs = [("x", TensorView::f32(&x, [1, 8]))];
+        let [first, second] = trainers;
+        let (mut first, mut second) = (first, second);
+        let logits = |t: &mut Trainer| floats(&t.predict(&inputs, &["logits"]).expect("predicted")[0]);
+        assert_eq!(logits(&mut first), logits(&mut first));
+        assert_eq!(logits(&mut first), logits(&mut second));
+        let same = |t: &mut Trainer| t.evaluate(batches(1)).expect("evaluated").loss;
+        assert_eq!(same(&mut first), same(&mut first));
+        let again = |t: &mut Trainer| t.run(batches(1)).next().expect("one").expect("a step").loss;
+        assert_ne!(again(&mut first), same(&mut second));
+    }
+}
+
+/// Batch norm uses the batch in training, whose statistics move, and these in prediction.
+#[test]
+fn running_statistics_move_in_training() {
+    let graph = {
+        let g = GraphBuilder::new("cnn");
+        let n = || sym("batch", 1..=16);
+        let (x, class) =
+            (g.input("x", f32([n(), 1.into(), 6.into(), 6.into()])), g.input("class", i32([n()])));
+        let y = g.conv(
+            x,
+            g.param("conv.weight", f32([4, 1, 3, 3])),
+            None,
+            Conv { pads: vec![1; 4], ..Conv::default() },
+        );
+        let [scale, shift] = ["norm.weight", "norm.bias"].map(|name| g.param(name, f32([4])));
+        let [mean, var] = ["norm.mean", "norm.var"].map(|name| g.state(name, f32([4])));
+        let op = BatchNormTraining { momentum: 0.5, ..BatchNormTraining::default() };
+        let y = g.relu(g.batch_norm_training(y, scale, shift, mean, var, op));
+        let y = g.linear(g.reshape(y, &[-1, 144]), g.param("fc.weight", f32([2, 144])), None);
+        let (loss, weight) = g.softmax_cross_entropy(y, class, None, Default::default());
+        g.output("loss", loss);
+        g.output("weight", weight);
+        g.output("logits", y);
+        g.build().expect("sound")
+    };
+    let images = |seed: u64| {
+        let x = numbers(seed, 8 * 36);
+        let class: Vec<i32> = x.chunks(36).map(|c| i32::from(c[0] > c[35])).collect();
+        let (x, class) = (Tensor::new(&x, &[8, 1, 6, 6]), Tensor::new(&class, &[8]));
+        Batch::new().with("x", x.expect("8 images")).with("class", class.expect("8 classes"))
+    };
+    for device in devices() {
+        let recipe = Recipe::new(Sgd { momentum: 0.9, ..Sgd::default() }).schedule(Schedule::constant(0.05));
+        let mut trainer = trainer(&graph, &recipe, &device);
+        let losses: Vec<f64> =
+            trainer.run((0..80).map(|i| images(i % 8))).map(|r| r.expect("a step").loss).collect();
+        assert!(losses[79] < 0.5 * losses[0], "{} {}", losses[0], losses[79]);
+        let mean = floats(&trainer.state("norm.mean").expect("a state"));
+        assert!(mean.iter().all(|m| *m != 0.0));
+        trainer.evaluate([images(1)]).expect("evaluated");
+        assert_eq!(floats(&trainer.state("norm.mean").expect("a state")), mean);
+        let one = numbers(1, 36);
+        let logits =
+            trainer.predict(&[("x", TensorView::f32(&one, [1, 1, 6, 6]))], &["logits"]).expect("predicted");
+        assert!(floats(&logits[0]).iter().all(|l| l.is_finite()));
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told_before_anything_runs() {
+    let mut trainer =
+        Trainer::new(&perceptron(0.0), &recipe(), &Device::cpu(), &TrainOptions::default()).expect("ok");
+    let unset = trainer.update(&[points(1, 2)]).expect_err("no weight was given");
+    let said = "no value for fc1.bias, fc1.weight, fc2.bias, fc2.weight: give all by `Trainer::init` or `Trainer::load`, \
+                or each by `Trainer::set`";
+    assert_eq!(unset.to_string(), said);
+    let no_rule =
+        trainer.init(&Init::new().rule("*.bias", Rule::Zeros), 1).expect_err("weights have no rule");
+    assert!(no_rule.to_string().contains("fc1.weight"), "{no_rule}");
+    trainer.init(&Init::torch(), 1).expect("rules");
+    let wrong = trainer.run([Batch::new().with("x", Tensor::new(&[0.0f32; 8], &[1, 8]).expect("8"))]).next();
+    assert!(wrong.expect("one").expect_err("no class").to_string().contains("class"));
+    let beyond = Batch::new().with("x", Tensor::new(&[0.5f32; 8], &[1, 8]).expect("8"));
+    let beyond = beyond.with("class", Tensor::new(&[4i32], &[1]).expect("one"));
+    let told = trainer.update(&[beyond]).expect_err("there are four classes");
+    assert!(matches!(told, TrainerError::Run(_)), "{told}");
+    let ends = trainer.run([points(1, 65)]).next().expect("one").expect_err("64 at most").to_string();
+    assert!(ends.contains("batch"), "{ends}");
+    assert!(trainer.predict(&[], &["loss"]).is_err());
+}
+
+/// Steps that write a state, by the states that each writes.
+fn writers(trainer: &Trainer, run: &Run) -> Vec<Vec<String>> {
+    let plan = trainer.executable().plan();
+    let written =
+        run.program.steps.iter().filter(|s| matches!(s.kind, StepKind::Dispatch { .. })).map(|step| {
+            let spans = step.uses.iter().filter(|u| u.access.writes()).map(|u| u.span);
+            let states = spans.filter_map(|span| plan.states.iter().find(|s| s.span.overlaps(&span)));
+            states.map(|s| s.name.clone()).collect::<Vec<_>>()
+        });
+    written.filter(|states| !states.is_empty()).collect()
+}
+
+/// The update of a tensor is one dispatch: weight and moments in place, behind the flag, with no copy.
+#[test]
+fn an_update_is_one_dispatch_a_tensor() {
+    let trainer = trainer(&perceptron(0.0), &recipe(), &Device::cpu());
+    let plan = trainer.executable().plan();
+    let (_, run) = plan.runs_of(plan.find_entry("step").expect("an entry")).next().expect("a run");
+    let mut of_tensors: Vec<Vec<String>> =
+        writers(&trainer, run).into_iter().filter(|states| !states[0].starts_with("train/")).collect();
+    of_tensors.iter_mut().for_each(|states| states.sort());
+    of_tensors.sort();
+    let expected = ["fc1.bias", "fc1.weight", "fc2.bias", "fc2.weight"];
+    let expected = expected.map(|name| vec![name.to_owned(), format!("{name}/m"), format!("{name}/v")]);
+    assert_eq!(of_tensors, expected);
+}
+
+/// Weights come in from a source, and go out as they are.
+#[test]
+fn weights_are_read_and_set_by_name() {
+    let mut trainer = trainer(&perceptron(0.0), &recipe(), &Device::cpu());
+    let values: Vec<f32> = (0..64).map(|i| i as f32 * 0.01).collect();
+    trainer.set("fc2.weight", TensorView::f32(&values, [4, 16])).expect("set");
+    assert_eq!(floats(&trainer.get("fc2.weight").expect("there")), values);
+    assert!(trainer.set("fc9", TensorView::f32(&[1.0], [1])).is_err());
+    assert!(trainer.set("fc2.weight", TensorView::f32(&[1.0], [1])).is_err());
+    assert_eq!(
+        trainer.trained().iter().map(|t| t.shape.iter().product::<u64>()).sum::<u64>(),
+        16 * 9 + 4 * 17
+    );
+    let text = trainer.plan().to_string();
+    assert!(text.contains("trains 4 tensors, 212 values") && text.contains("step  batch=1..=64"), "{text}");
+    assert!(trainer.plan().bytes() > 0 && trainer.plan().levels("step").is_some());
+    assert_eq!(trainer.state(names::UPDATES).expect("a count").encoding(), DType::I32);
+}
