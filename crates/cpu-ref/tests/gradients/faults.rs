@@ -253,7 +253,7 @@ impl Seam<'_> {
             let is_first = |mut element: u64| {
                 let mut first = true;
                 for (axis, n) in shape.iter().enumerate().rev() {
-                    first &= !axes.contains(&axis) || element % n == 0;
+                    first &= !axes.contains(&axis) || element.is_multiple_of(*n);
                     element /= n;
                 }
                 first

@@ -8,8 +8,6 @@ use pumice_cpu_ref::sample as data;
 use pumice_ir::{Graph, Sample, ValueId};
 use pumice_types::Bindings;
 
-/// Elements of the largest value of a sample that is judged.
-const MOST: u64 = 3000;
 /// Of Σ|g·d|.
 pub const CLOSE: f64 = 1e-6;
 /// The same gradient asked for in two ways, of its largest element.
@@ -25,6 +23,8 @@ pub struct Depth {
     pub tries: usize,
     /// Elements that are moved one by one: all, if there are no more than that.
     pub elements: usize,
+    /// Elements of the largest value of a sample that is judged.
+    pub most: u64,
 }
 
 /// How a sample ended.
@@ -32,7 +32,7 @@ pub struct Depth {
 pub enum Outcome {
     Right,
     Wrong(String),
-    /// No float operand or result that move, no element, or too many, or a state.
+    /// No float result moves with a float operand.
     NotAsked,
     /// Every direction meets a kink.
     Kinks,
@@ -45,7 +45,7 @@ impl Outcome {
         match self {
             Outcome::Right => "right",
             Outcome::Wrong(_) => "wrong",
-            Outcome::NotAsked => "not asked",
+            Outcome::NotAsked => "nothing moves",
             Outcome::Kinks => "kinks",
             Outcome::NotFinite => "not finite",
         }
@@ -61,15 +61,25 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    pub fn of(op: &str, sample: &'a Sample) -> Option<Subject<'a>> {
-        let forward = sample.graph.as_ref().ok()?;
+    /// A sample whose largest value has at most so many elements, or why it is not judged.
+    pub fn of(op: &str, sample: &'a Sample, most: u64) -> Result<Subject<'a>, &'static str> {
+        let forward = sample.graph.as_ref().map_err(|_| "no graph")?;
         let bindings = data::bindings(sample, forward);
         let leaves = float_leaves(op, forward);
         let has_op = forward.nodes().any(|(_, node)| node.op.name() == op);
         let results = forward.outputs().iter().any(|o| is_float(forward, o.value));
-        let fits = (1..=MOST).contains(&data::largest(forward, &bindings));
-        let asked = has_op && results && fits && !leaves.is_empty() && forward.states().is_empty();
-        asked.then_some(Subject { sample, forward, bindings, leaves })
+        let largest = data::largest(forward, &bindings);
+        let reasons = [
+            (!has_op, "without the op"),
+            (leaves.is_empty() || !results, "no float"),
+            (largest == 0, "no element"),
+            (!forward.states().is_empty(), "a state"),
+            (largest > most, "large"),
+        ];
+        match reasons.into_iter().find(|(is_so, _)| *is_so) {
+            Some((_, reason)) => Err(reason),
+            None => Ok(Subject { sample, forward, bindings, leaves }),
+        }
     }
 
     /// Two leaves that may be the same value: the first pair of one type.
