@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 /// What everybody's run asks of a sample: a drawn direction differs wherever a gradient does.
 const SHARE: Depth = Depth { directions: 2, tries: 16, elements: 8, most: 3_000 };
 /// Every direction and element that OPS T5 asks for.
-const ALL: Depth = Depth { directions: 8, tries: 20, elements: 64, most: 150_000 };
+const ALL: Depth = Depth { directions: 8, tries: 20, elements: 64, most: 3_000 };
 
 /// How many samples ended how.
 type Counts = BTreeMap<&'static str, usize>;
