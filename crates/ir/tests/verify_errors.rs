@@ -214,14 +214,13 @@ fn a_text_is_held_to_the_rules_of_loops() {
 fn a_state_is_given_or_has_an_initial_value() {
     let given = graph(|g| g.output("y", g.state_read(g.state_given("s", f32([4])))));
     let text = text::print(&given);
-    assert!(text.contains("given=true"), "{text}");
+    assert!(text.contains("state() {given = true}"), "{text}");
     assert_eq!(text::print(&text::read(&text).expect("its own text")), text);
     let twice = graph(|g| {
         let w = g.param("w", f32([4]));
         g.output("y", g.state_read(g.state_from("s", w)));
     });
-    let text = text::print(&twice).replace("state(%w)", "state(%w, given=true)");
-    println!("{text}");
+    let text = text::print(&twice).replace("state(w)", "state(w) {given = true}");
     assert!(
         message(&text).contains("it is given by the caller and has an initial value"),
         "{}",

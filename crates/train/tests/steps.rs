@@ -206,7 +206,11 @@ fn running_statistics() {
     let y = g.batch_norm_training(x, gamma, beta, mean, variance, op);
     g.output("loss", g.reduce_mean(g.square(g.sub(y, x)), &[], false));
     g.output("y", y);
-    let made = step_graphs(&g.build().expect("a graph"), &Recipe::new(Sgd::default())).expect("a recipe");
+    g.output("penalty", g.reduce_sum(g.square(gamma), &[], false));
+    let recipe = Recipe::new(Sgd::default()).accumulate(2);
+    let made = step_graphs(&g.build().expect("a graph"), &recipe).expect("a recipe");
+    let update = made.update.as_ref().expect("asked");
+    assert!(update.inputs().len() == 2 && update.find("bn.mean").is_none(), "an update moves no statistics");
     sound(&made);
     let mut rig = Rig::new(false);
     begin(&mut rig, &made);
@@ -270,4 +274,25 @@ fn params_of_16_bits_are_states_of_f32() {
     assert_eq!(number(&outputs, names::FLAG), 1.0);
     assert_eq!(rig.kept["w"].dtype, pumice_types::DType::F32);
     assert_ne!(rig.floats("w")[0], 0.5);
+}
+
+/// A statistic that is written twice in a run moves as far as both writes say, or not at all.
+#[test]
+fn a_state_that_is_written_twice() {
+    let g = GraphBuilder::new("twice");
+    let (x, w) = (g.input("x", f32([2])), g.param("weight", f32([2, 1])));
+    g.output("loss", g.reduce_mean(g.mul(x, g.reshape(w, &[2])), &[], false));
+    let count = g.state("count", f32([2]));
+    let next = g.state_write(count, g.add(g.state_read(count), x));
+    g.state_write(next, g.add(g.state_read(next), x));
+    let made = step_graphs(&g.build().expect("a graph"), &Recipe::new(Sgd::default())).expect("a recipe");
+    sound(&made);
+    let mut rig = Rig::new(false);
+    begin(&mut rig, &made);
+    for (x, expected) in [(1.0, [2.0, 2.0]), (f64::INFINITY, [2.0, 2.0]), (3.0, [8.0, 8.0])] {
+        let mut inputs = Values::from([("x".into(), floats(&[2], vec![x; 2]))]);
+        rig.numbers(&made.numbers, &mut inputs);
+        rig.run(&made.step, &inputs);
+        assert_eq!(rig.floats("count"), expected);
+    }
 }

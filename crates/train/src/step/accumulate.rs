@@ -44,8 +44,8 @@ pub(super) fn accumulate(forward: &Forward<'_>) -> Result<Graph, TrainError> {
 
 /// An update of what was accumulated.
 pub(super) fn update(forward: &Forward<'_>) -> Result<Graph, TrainError> {
-    let graph = forward.of("update", &[names::PENALTY])?;
-    let graph = Some(&graph).filter(|graph| !graph.outputs().is_empty());
+    let graph = forward.of_penalty("update")?;
+    let graph = graph.as_ref();
     let g = graph.map_or_else(|| GraphBuilder::new(forward.graph.name()), Graph::edit);
     let weights = forward.weights(graph, &g);
     let penalty = graph.and_then(|graph| number(graph, &g, names::PENALTY));

@@ -33,6 +33,17 @@ impl Forward<'_> {
         guard::statistics(&graph).map_err(|error| TrainError::Rewrite { entry, error })
     }
 
+    /// The graph of the penalty, which moves no running statistics; none where there is no penalty.
+    pub(super) fn of_penalty(&self, entry: &'static str) -> Result<Option<Graph>, TrainError> {
+        if outputs(self.graph, &[PENALTY]).is_empty() {
+            return Ok(None);
+        }
+        let names: Vec<&str> = self.trained.iter().map(|param| param.name.as_str()).collect();
+        let graph = self.graph.with_given_states(&names).without_state_writes();
+        let graph = graph.map_err(|error| TrainError::Rewrite { entry, error })?;
+        Ok(Some(graph.with_outputs(&[PENALTY])))
+    }
+
     /// The scale of the loss, where the recipe has one.
     pub(super) fn scale(&self, g: &GraphBuilder) -> Option<Scale> {
         self.recipe.loss_scale.then(|| Scale::read(g))

@@ -4,8 +4,9 @@ use crate::names::LOSS;
 use crate::trained::outputs;
 use pumice_ir::builder::scalar_tensor;
 use pumice_ir::ops::{Abs, Cast, Constant, LessOrEqual, StateRead, StateWrite, Where};
-use pumice_ir::{Graph, GraphBuilder, Patch, PatchError, PatchRef, Value};
+use pumice_ir::{Graph, GraphBuilder, Patch, PatchError, PatchRef, Value, ValueId};
 use pumice_types::DType;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Whether an f32 is a number: |x| is at most the largest one, which NaN is not.
@@ -28,6 +29,8 @@ pub(super) fn statistics(graph: &Graph) -> Result<Graph, PatchError> {
     let most = Constant { data: Arc::new(scalar_tensor(DType::F32, f64::from(f32::MAX))) };
     let most = patch.add(most, "loss.most", &[]);
     let finite = patch.add(LessOrEqual {}, "loss.finite", &[size, most]);
+    // A state may be written again: each write follows on the guarded one before.
+    let mut guarded: BTreeMap<ValueId, PatchRef> = BTreeMap::new();
     for (_, node) in writes {
         let [Some(state), Some(new)] =
             [node.op.state_operand(), node.op.whole_state()].map(|i| i.and_then(|i| node.input(i)))
@@ -35,10 +38,12 @@ pub(super) fn statistics(graph: &Graph) -> Result<Graph, PatchError> {
             continue;
         };
         let name = &graph.value(node.output()).name;
-        let [state, new] = [state, new].map(PatchRef::Old);
+        let state = guarded.get(&state).copied().unwrap_or(PatchRef::Old(state));
+        let new = PatchRef::Old(new);
         let old = patch.add(StateRead {}, format!("{name}.before"), &[state]);
         let next = patch.add(Where {}, format!("{name}.next"), &[finite, new, old]);
         let written = patch.add(StateWrite {}, format!("{name}.guarded"), &[state, next]);
+        guarded.insert(node.output(), written);
         patch.replace(node.output(), written);
     }
     graph.apply(&[patch])

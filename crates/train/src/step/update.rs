@@ -49,7 +49,7 @@ pub(super) fn write(g: &GraphBuilder, forward: &Forward<'_>, weights: &[Weight],
     let judgement = (!recipe.unguarded).then(|| Judgement::of(g, &made));
     let gradients = match &judgement {
         Some(judgement) => {
-            judgement.tell(g, recipe, made.scale);
+            judgement.tell(g, forward, made.scale);
             clipped(g, recipe, judgement.norm, made.gradients)
         }
         None => made.gradients,
@@ -88,14 +88,16 @@ impl Judgement {
         Judgement { flag, failed, finite_loss, norm: g.sqrt(squares) }
     }
 
-    /// The outputs `norm`, `flag`, `stop`.
-    fn tell(&self, g: &GraphBuilder, recipe: &Recipe, scale: Option<Scale>) {
+    /// The outputs `norm`, `flag`, `stop`. A program that finds extents stops no later replays itself; its host does.
+    fn tell(&self, g: &GraphBuilder, forward: &Forward<'_>, scale: Option<Scale>) {
         g.output(names::NORM, self.norm);
         g.output(names::FLAG, self.flag);
-        if recipe.on_nonfinite == OnNonfinite::Stop {
+        if forward.recipe.on_nonfinite == OnNonfinite::Stop {
             let hopeless = scale.map(|scale| g.not(scale.may_help(g, self.finite_loss)));
             g.output(names::STOP, hopeless.map_or(self.failed, |hopeless| g.and(self.failed, hopeless)));
-            g.stop(names::STOP);
+            if forward.graph.finders().is_empty() {
+                g.stop(names::STOP);
+            }
         }
     }
 }
