@@ -4,7 +4,7 @@ use crate::names::LOSS;
 use crate::trained::outputs;
 use pumice_ir::builder::scalar_tensor;
 use pumice_ir::ops::{Abs, Cast, Constant, LessOrEqual, StateRead, StateWrite, Where};
-use pumice_ir::{Graph, GraphBuilder, Patch, PatchError, PatchRef, Value, ValueId};
+use pumice_ir::{Graph, GraphBuilder, Node, Patch, PatchError, PatchRef, Value, ValueId};
 use pumice_types::DType;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,35 +16,40 @@ pub(super) fn finite(g: &GraphBuilder, x: Value) -> Value {
 
 /// The graph in which states take what is written only where the loss is finite (DESIGN 11.5).
 pub(super) fn statistics(graph: &Graph) -> Result<Graph, PatchError> {
-    let writes: Vec<_> = graph.nodes().filter(|(_, node)| node.op.whole_state().is_some()).collect();
+    let writes: Vec<&Node> =
+        graph.nodes().map(|(_, node)| node).filter(|node| node.op.whole_state().is_some()).collect();
     let Some(&loss) = outputs(graph, &[LOSS]).first().filter(|_| !writes.is_empty()) else {
         return Ok(graph.clone());
     };
     let mut patch = Patch::new("running statistics move where the loss is finite");
-    let mut loss_value = PatchRef::Old(loss);
-    if graph.ty(loss).dtype() != DType::F32 {
-        loss_value = patch.add(Cast { to: DType::F32 }, "loss.wide", &[loss_value]);
-    }
-    let size = patch.add(Abs {}, "loss.size", &[loss_value]);
-    let most = Constant { data: Arc::new(scalar_tensor(DType::F32, f64::from(f32::MAX))) };
-    let most = patch.add(most, "loss.most", &[]);
-    let finite = patch.add(LessOrEqual {}, "loss.finite", &[size, most]);
+    let finite = finite_loss(&mut patch, graph, loss);
     // A state may be written again: each write follows on the guarded one before.
     let mut guarded: BTreeMap<ValueId, PatchRef> = BTreeMap::new();
-    for (_, node) in writes {
-        let [Some(state), Some(new)] =
-            [node.op.state_operand(), node.op.whole_state()].map(|i| i.and_then(|i| node.input(i)))
+    for node in writes {
+        let operand = |place: Option<usize>| place.and_then(|i| node.input(i));
+        let (Some(state), Some(new)) = (operand(node.op.state_operand()), operand(node.op.whole_state()))
         else {
             continue;
         };
         let name = &graph.value(node.output()).name;
         let state = guarded.get(&state).copied().unwrap_or(PatchRef::Old(state));
-        let new = PatchRef::Old(new);
         let old = patch.add(StateRead {}, format!("{name}.before"), &[state]);
-        let next = patch.add(Where {}, format!("{name}.next"), &[finite, new, old]);
+        let next = patch.add(Where {}, format!("{name}.next"), &[finite, PatchRef::Old(new), old]);
         let written = patch.add(StateWrite {}, format!("{name}.guarded"), &[state, next]);
         guarded.insert(node.output(), written);
         patch.replace(node.output(), written);
     }
     graph.apply(&[patch])
+}
+
+/// Whether a loss is finite, as [`finite`].
+fn finite_loss(patch: &mut Patch, graph: &Graph, loss: ValueId) -> PatchRef {
+    let mut value = PatchRef::Old(loss);
+    if graph.ty(loss).dtype() != DType::F32 {
+        value = patch.add(Cast { to: DType::F32 }, "loss.wide", &[value]);
+    }
+    let size = patch.add(Abs {}, "loss.size", &[value]);
+    let most = Constant { data: Arc::new(scalar_tensor(DType::F32, f64::from(f32::MAX))) };
+    let most = patch.add(most, "loss.most", &[]);
+    patch.add(LessOrEqual {}, "loss.finite", &[size, most])
 }

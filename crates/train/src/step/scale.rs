@@ -1,8 +1,8 @@
 //! The scale of the loss, for products whose operands are rounded to 16 bits (OPS 3.13).
 //!
 //! Gradients are those of scale·loss, divided by the scale where they come out: small ones are not lost in rounding,
-//! and a power of two changes nothing else. The scale is a state: it halves where an update is left out and doubles after
-//! many good ones.
+//! and a power of two changes nothing else. The scale is a state: it halves where an update is left out and doubles
+//! after many good ones.
 
 use crate::names;
 use pumice_ir::ops::Affine;
