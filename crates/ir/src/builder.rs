@@ -168,7 +168,7 @@ impl GraphBuilder {
     /// let g = GraphBuilder::new("g");
     /// let w = g.state_given("w", f32([3]));
     /// let now = g.state_read(w);
-    /// g.state_write(w, g.mul(now, g.input("factor", f32([]))));
+    /// g.state_write(w, g.mul(now, g.input("factor", f32([1]))));
     /// g.output("w before", now);
     /// # assert!(g.build().is_ok());
     /// ```
