@@ -169,6 +169,26 @@ fn no_mask_is_kept() {
     }
 }
 
+/// The node of the forward pass gives the gradient by the scores: nothing of their size lives from before the loss until
+/// after it, and one value does that was not given.
+#[test]
+fn one_softmax_is_kept() {
+    let sample = Sample::graph("a classifier", |g| {
+        let (x, class) = (g.input("x", f32([40, 12])), g.input("class", i32([40])));
+        let w = g.param("w", f32([100, 12]));
+        let (loss, _) = g.softmax_cross_entropy(g.linear(x, w, None), class, None, Default::default());
+        finish(g, loss, &[("w", w)]);
+    });
+    let graph = sample.graph.as_ref().unwrap_or_else(|e| panic!("{e}"));
+    let losses = graph.nodes().filter(|(_, node)| node.op.name() == "softmax_cross_entropy");
+    assert_eq!(losses.map(|(_, node)| node.outputs.len()).collect::<Vec<_>>(), [3], "the same node");
+    let plan = Runner::interpreter(1 << 18).plan(graph).unwrap_or_else(|e| panic!("{e}"));
+    let values = &plan.runs[0].program.values;
+    let of_scores = values.iter().filter(|v| v.live.is_some() && v.shape.len() == 2 && v.shape[1].is(100));
+    let names: Vec<_> = of_scores.filter(|v| v.shape[0].is(40)).map(|v| (&v.name, v.live)).collect();
+    assert!(names.len() <= 3, "scores, logarithms, gradient: {names:?}");
+}
+
 mod on_interpreter {
     #[test]
     fn small_networks() {

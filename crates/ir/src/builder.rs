@@ -9,7 +9,7 @@ pub(crate) use composition::{Composition, in_range};
 pub use mistake::{BuildErrors, CallSite, Mistake};
 
 use crate::conditions::Conditions;
-use crate::entity::ValueId;
+use crate::entity::{NodeId, ValueId};
 use crate::error::{BuildError, OpError};
 use crate::graph::{Graph, Output};
 use crate::ops::source::{RandomSource, stream_of};
@@ -487,6 +487,14 @@ impl GraphBuilder {
         result
     }
 
+    /// Gives a node another op, which has these results more.
+    pub(crate) fn become_op(&self, node: NodeId, op: Op, more: Vec<(ValueType, String)>) -> Vec<Value> {
+        let mut inner = self.inner.borrow_mut();
+        let id = inner.id;
+        let values = inner.become_op(node, op, more);
+        values.into_iter().map(|v| Value { id: Ok(v), graph: id }).collect()
+    }
+
     /// A mistake of a graph at a place; the value that came out of it.
     pub(crate) fn wrong_build(&self, error: BuildError, site: CallSite) -> Value {
         self.inner.borrow_mut().wrong(error, site)[0]
@@ -579,6 +587,7 @@ impl GraphBuilder {
             return Err(BuildErrors(errors));
         }
         let mut graph = inner.graph;
+        graph.renumber();
         graph.shrink();
         Ok(graph)
     }

@@ -28,6 +28,7 @@ const ROUNDING: &[&str] = &[
     "cum_sum",
     "cum_prod",
     "fft",
+    "softmax_cross_entropy",
     "scatter_elements",
     "scatter_nd",
     "linear_recurrence",

@@ -282,7 +282,7 @@ fn classes_by_index(runner: &Runner) {
     let all = [LossReduction::None, LossReduction::Sum, LossReduction::Mean, LossReduction::MeanOrZero];
     let build = |g: &GraphBuilder, scores: Value, target: Value, weights: Option<Value>| {
         for (ignore_index, reduction) in ignored.iter().flat_map(|&i| all.map(|r| (i, r))) {
-            let op = SoftmaxCrossEntropy { reduction, ignore_index };
+            let op = SoftmaxCrossEntropy { reduction, ignore_index, ..Default::default() };
             let (loss, weight) = g.softmax_cross_entropy(scores, target, weights, op);
             let (of_logits, _) = g.nll_loss(scores, target, weights, NllLoss { reduction, ignore_index });
             for (name, value) in [("loss", loss), ("weight", weight), ("of logarithms", of_logits)] {

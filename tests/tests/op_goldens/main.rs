@@ -117,7 +117,7 @@ fn build_of_all(case: &Golden, g: &GraphBuilder, x: &[Value]) -> Vec<Value> {
         }
         "SoftmaxCrossEntropyLoss" => {
             let (reduction, ignore_index) = loss(case);
-            let op = SoftmaxCrossEntropy { reduction, ignore_index };
+            let op = SoftmaxCrossEntropy { reduction, ignore_index, ..Default::default() };
             vec![g.softmax_cross_entropy(x[0], x[1], x.get(2).copied(), op).0]
         }
         other => build_by_method(case, other, g, x),

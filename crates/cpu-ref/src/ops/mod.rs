@@ -8,6 +8,7 @@ use pumice_ir::{Op, ops};
 pub mod control;
 pub mod convolution;
 pub mod elementwise;
+pub mod loss;
 pub mod movement;
 pub mod norm;
 pub mod product;

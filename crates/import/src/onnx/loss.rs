@@ -25,7 +25,8 @@ fn nll_loss(c: &mut Call<'_>) -> Results {
 /// The second result is the log of the soft-max.
 fn softmax_cross_entropy(c: &mut Call<'_>) -> Results {
     let (scores, target, weight) = (c.x(0)?, c.x(1)?, c.opt(2));
-    let op = SoftmaxCrossEntropy { reduction: reduction(c)?, ignore_index: c.opt_int_of("ignore_index")? };
+    let (reduction, ignore_index) = (reduction(c)?, c.opt_int_of("ignore_index")?);
+    let op = SoftmaxCrossEntropy { reduction, ignore_index, ..SoftmaxCrossEntropy::default() };
     let (loss, _) = c.g.softmax_cross_entropy(scores, target, weight, op);
     let log = c.wants(1).then(|| c.g.log_softmax(scores, 1));
     Ok([Some(loss), log].into_iter().flatten().collect())

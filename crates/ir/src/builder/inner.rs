@@ -3,9 +3,9 @@
 use super::alike::Inputs;
 use super::{CallSite, Mistake, Value};
 use crate::conditions::Conditions;
-use crate::entity::ValueId;
+use crate::entity::{NodeId, ValueId};
 use crate::error::{BuildError, OpError};
-use crate::graph::{Constraint, Graph, Node, Relation};
+use crate::graph::{Constraint, Graph, Node, Relation, ValueInfo};
 use crate::infer::{Types, infer_node};
 use crate::names::Names;
 use crate::ops::Op;
@@ -167,6 +167,19 @@ impl Inner {
             }
             Err(source) => self.wrong(BuildError::Op { node: name.to_string(), op: op.name(), source }, site),
         }
+    }
+
+    /// Gives a node another op, which has these results more: all its results.
+    pub(super) fn become_op(&mut self, id: NodeId, op: Op, more: Vec<(ValueType, String)>) -> Vec<ValueId> {
+        let site = self.made.get(&self.graph.node(id).output()).copied();
+        for (ty, name) in more {
+            let place = self.graph.node(id).outputs.len() as u16;
+            let name = self.names.unique(name.into());
+            let value = self.graph.push_result(id, ValueInfo { name, ty, def: (id, place) });
+            self.made.extend(site.map(|site| (value, site)));
+        }
+        self.graph.nodes[id.index()].op = op;
+        self.graph.node(id).outputs.to_vec()
     }
 
     /// Types and constraints of a node that is not added yet.

@@ -5,6 +5,7 @@
 //! else. Ops say how gradients pass them ([`Grad`](crate::ops::Grad)); a composite op is passed as what it is made
 //! of. Never here: an op's mathematics, a plan.
 
+mod asked;
 mod reverse;
 mod tape;
 

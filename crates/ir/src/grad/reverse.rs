@@ -75,7 +75,7 @@ impl<'a> Reverse<'a> {
             return Ok(());
         }
         let wanted = tape.moving_operands(&node);
-        match self.grads(&node, &upstream, &wanted) {
+        match self.grads((id, &node), &upstream, &wanted) {
             Ok(grads) => {
                 self.contribute(&node, grads, &wanted);
                 Ok(())
@@ -96,14 +96,19 @@ impl<'a> Reverse<'a> {
     }
 
     /// The gradients of a node's operands.
-    fn grads(&self, node: &Node, upstream: &[Option<Value>], wanted: &[bool]) -> Result<Grads, NoGrad> {
+    fn grads(
+        &self,
+        (id, node): (NodeId, &Node),
+        upstream: &[Option<Value>],
+        wanted: &[bool],
+    ) -> Result<Grads, NoGrad> {
         match node.op.differentiation() {
             Differentiation::Scalar => Ok(self.by_scalar_form(node, upstream, wanted)),
             Differentiation::No(why) => Err(NoGrad::Undefined(why)),
             Differentiation::Zero => Ok(Grads::new()),
             Differentiation::Expansion => Err(NoGrad::Composed),
             Differentiation::Rule => {
-                let cx = GradCx::new(self.g, node, upstream.to_vec(), wanted.to_vec());
+                let cx = GradCx::new(self.g, (id, node), upstream.to_vec(), wanted.to_vec());
                 node.op.grad(&cx).unwrap_or(Err(NoGrad::Composed))
             }
         }

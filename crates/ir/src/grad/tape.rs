@@ -125,8 +125,11 @@ pub(super) fn reaches(graph: &Graph, loss: ValueId, value: ValueId) -> bool {
 /// and of an op that is passed as its expansion those move that its moving operands make.
 fn moving_results(graph: &Graph, id: NodeId, moving: &BTreeSet<ValueId>) -> Vec<ValueId> {
     let node = graph.node(id);
-    let moving_operand = |i: usize| node.input(i).is_some_and(|v| moving.contains(&v));
-    let follows = |place: usize| node.op.shown_operand(place).is_none_or(moving_operand);
+    let operands: Vec<bool> = moving_operands(node, moving).collect();
+    let follows = |place: usize| {
+        let with = |(i, moves): (usize, &bool)| *moves && node.op.result_moves_with(place, i);
+        operands.iter().enumerate().any(with)
+    };
     let floats = node.outputs.iter().enumerate().filter(|&(place, &v)| moves(graph, v) && follows(place));
     let mut results: Vec<ValueId> = floats.map(|(_, &v)| v).collect();
     if node.op.differentiation() != Differentiation::Expansion || results.len() < 2 {

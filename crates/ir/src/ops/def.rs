@@ -64,6 +64,11 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
         true
     }
 
+    /// Whether that result moves with that operand, where its results do.
+    fn result_moves_with(&self, result: usize, operand: usize) -> bool {
+        self.shown_operand(result).is_none_or(|shown| shown == operand)
+    }
+
     /// Types of the results, or what is wrong.
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError>;
 

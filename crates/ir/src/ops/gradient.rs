@@ -4,7 +4,9 @@
 //! but nodes; which nodes are on a way is the driver's ([`crate::grad`]). The mathematics is that of OPS 3.12.
 
 use crate::builder::{GraphBuilder, Value};
+use crate::entity::NodeId;
 use crate::graph::Node;
+use crate::ops::Op;
 use crate::shape::ValueType;
 use pumice_types::{DType, DimExpr, MAX_RANK};
 
@@ -76,6 +78,7 @@ pub struct GradCx<'a> {
     pub g: &'a GraphBuilder,
     /// The node.
     pub node: &'a Node,
+    id: NodeId,
     operands: Vec<Option<Value>>,
     results: Vec<Value>,
     upstream: Vec<Option<Value>>,
@@ -85,13 +88,13 @@ pub struct GradCx<'a> {
 impl<'a> GradCx<'a> {
     pub(crate) fn new(
         g: &'a GraphBuilder,
-        node: &'a Node,
+        (id, node): (NodeId, &'a Node),
         upstream: Vec<Option<Value>>,
         wanted: Vec<bool>,
     ) -> GradCx<'a> {
         let operands = node.inputs.iter().map(|v| v.map(|v| g.value_of(v))).collect();
         let results = node.outputs.iter().map(|&v| g.value_of(v)).collect();
-        GradCx { g, node, operands, results, upstream, wanted }
+        GradCx { g, node, id, operands, results, upstream, wanted }
     }
 
     /// An operand that inference has seen to be there.
@@ -117,6 +120,15 @@ impl<'a> GradCx<'a> {
     /// A result.
     pub fn y(&self, i: usize) -> Value {
         self.results[i]
+    }
+
+    /// The results of the node as this op, which it is from now on: the same ones, and maybe more. So a rule asks for
+    /// what the node can give besides, and no second node is made.
+    ///
+    /// # Errors
+    /// Where it gives other results: a defect of the rule, whose op is passed as what it is made of.
+    pub fn ask(&self, op: impl Into<Op>) -> Result<Vec<Value>, NoGrad> {
+        self.g.ask(self.id, op.into()).ok_or(NoGrad::Composed)
     }
 
     /// The gradient of a result; none where the loss does not depend on it.

@@ -22,7 +22,7 @@ pub use convolution::{im2col, lp_pool, non_max_suppression, resize};
 pub use loss::reduced::LossReduction;
 pub use loss::{
     binary_cross_entropy, binary_cross_entropy_with_logits, cosine_loss, cross_entropy_dense, huber,
-    in_batch_negatives, kl_div, l1, mse, nll_loss, softmax_cross_entropy, triplet_loss,
+    in_batch_negatives, kl_div, l1, mse, nll_loss, triplet_loss,
 };
 pub use movement::{depth_to_space, scatter, unique};
 pub use product::rounding::{self, Rounding, round_products};
@@ -258,10 +258,15 @@ macro_rules! for_each_op {
                 sample_sorted SampleSorted "sample_sorted" lowered;
                 top_k_moe_router TopKMoeRouter "top_k_moe_router" lowered boxed;
             }
+            // 3.11 Losses
+            loss {
+                softmax_cross_entropy SoftmaxCrossEntropy "softmax_cross_entropy" composite;
+            }
         }
     };
 }
 
+mod composed;
 pub mod control;
 pub mod convolution;
 mod def;
@@ -383,6 +388,11 @@ macro_rules! define_op {
             pub fn moves_with(&self, operand: usize) -> bool {
                 let still = self.differentiation() == Differentiation::Zero;
                 !still && match self { $($(Op::$Name(op) => op.moves_with(operand),)*)* }
+            }
+
+            /// Whether that result moves with that operand, where it moves with any.
+            pub fn result_moves_with(&self, result: usize, operand: usize) -> bool {
+                match self { $($(Op::$Name(op) => op.result_moves_with(result, operand),)*)* }
             }
 
             /// The gradients of its operands by its rule, if it has one.

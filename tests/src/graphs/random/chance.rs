@@ -7,7 +7,7 @@ use pumice_ir::ops::random_numbers::{RandomKind, RandomNumbers};
 use pumice_ir::ops::random_uniform::RandomUniform;
 use pumice_ir::ops::sample::SampleOptions;
 use pumice_ir::ops::top_k_moe_router::RouterGate;
-use pumice_ir::ops::{GroupedMatMul, TopKMoeRouter};
+use pumice_ir::ops::{GroupedMatMul, LossReduction, SoftmaxCrossEntropy, TopKMoeRouter};
 use pumice_types::{DType, Tensor};
 
 impl Garden<'_> {
@@ -93,11 +93,32 @@ impl Garden<'_> {
         Some(self.about(g.grouped_matmul(x.value, w, ids, op), 2.0 * x.size))
     }
 
+    /// The cross-entropy of each row with a class, or its gradient by the row.
+    fn classified(&mut self, x: Item) -> Option<Item> {
+        let (g, c) = (self.g, self.width(x.value));
+        let class = g.constant(Tensor::new(&[self.below(c as usize) as i32], &[1]).ok()?);
+        let target = g.expand_to(class, vec![self.ty(x.value).shape[0].clone()]);
+        let op = SoftmaxCrossEntropy {
+            reduction: LossReduction::None,
+            label_smoothing: self.pick(&[0.0, 0.2]),
+            scores_grad: true,
+            ..SoftmaxCrossEntropy::default()
+        };
+        let results = g.apply_all(op, &[Some(x.value), Some(target)]);
+        Some(match self.below(2) {
+            0 => self.about(g.unsqueeze(results[0], &[1]), 2.0 * x.size + 8.0),
+            _ => self.about(*results.get(2)?, 1.0),
+        })
+    }
+
     fn biased_logits(&mut self) -> Option<Item> {
         let g = self.g;
         let x = self.find(|s, i| s.ty(i.value).dtype() == DType::F32 && s.ty(i.value).rank() == 2)?;
         let x = self.calm(x);
         let c = self.width(x.value);
+        if self.below(3) == 0 {
+            return self.classified(x);
+        }
         let ids: Vec<i32> = (0..3).map(|_| self.below(c as usize) as i32).collect();
         if self.below(2) == 0 {
             let bias = self.param(&[3]);

@@ -1,4 +1,5 @@
-//! Losses (OPS 3.11), as compositions of the builder: an attribute struct and a method each.
+//! Losses (OPS 3.11), as compositions of the builder: an attribute struct and a method each. One that has a gradient of
+//! its own is an op.
 //!
 //! Every loss gives its value and its *weight*, an f32 of rank 0: what a mean was divided by, so that means of several
 //! batches can be joined, and 1 for any other reduction. It follows symbolic extents.

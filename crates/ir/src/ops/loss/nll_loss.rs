@@ -57,8 +57,10 @@ impl GraphBuilder {
             Err(mistake) => return (mistake, mistake),
         };
         let g = self.composition("nll_loss");
-        let logp = g.widened(logp, types[0].dtype());
-        g.negative_log_likelihood(logp, (target, class_weight), &types, op)
+        let classes = g.classes((target, class_weight), &types, op.ignore_index);
+        let picked = g.picked(g.widened(logp, types[0].dtype()), &classes);
+        let weighted = classes.of_class.map_or(picked, |w| g.mul(w, picked));
+        g.likelihood_loss(weighted, &classes, &types, op.reduction)
     }
 }
 
@@ -92,33 +94,75 @@ fn weights_of_classes(cx: &Infer<'_>) -> Result<(), OpError> {
     )
 }
 
-impl Composition {
-    /// The loss of scores in f32 whose logarithms these are; `types` are those of the operands.
+/// Classes given by index, as a loss reads them.
+pub(super) struct Classes {
+    target: Value,
+    /// The class that each target reads.
+    class: Value,
+    counted: DType,
+    /// Which targets are ignored, where some may be.
+    pub(super) ignored: Option<Value>,
+    /// The weights of all classes in f32, and those of the targets' ones.
+    pub(super) weights: Option<Value>,
+    pub(super) of_class: Option<Value>,
+}
+
+impl Classes {
+    /// The class that each target reads as an i32; one that is none is none there.
     #[track_caller]
-    pub(super) fn negative_log_likelihood(
-        self,
-        logp: Value,
+    pub(super) fn index(&self, g: &Composition) -> Value {
+        if self.counted == DType::I32 {
+            return self.class;
+        }
+        let most = g.constant_scalar(self.counted, f64::from(i32::MAX));
+        g.cast(g.select(g.less(self.class, most), self.class, most), DType::I32)
+    }
+}
+
+impl Composition {
+    /// Targets and weights of classes; `types` are those of scores and targets.
+    #[track_caller]
+    pub(super) fn classes(
+        &self,
         (target, class_weight): (Value, Option<Value>),
         types: &[ValueType],
-        op: NllLoss,
-    ) -> (Value, Value) {
+        ignore_index: Option<i64>,
+    ) -> Classes {
         let (dtype, counted) = (types[0].dtype(), types[1].dtype());
-        let ignored = op.ignore_index.and_then(|i| index_constant(counted, i));
+        let ignored = ignore_index.and_then(|i| index_constant(counted, i));
         let ignored = ignored.map(|i| self.equal(target, self.constant(i)));
         let class = self.class_read(target, counted, ignored);
-        let column = self.unsqueeze(class, &[1]);
-        let picked = self.squeeze(self.gather_elements(logp, column, 1), &[1]);
-        let of_class = class_weight.map(|w| self.gather(self.widened(w, dtype), class, 0));
-        let weighted = of_class.map_or(picked, |w| self.mul(w, picked));
-        let Some(ignored) = ignored else {
-            let terms = (Neg {}.into(), &[weighted][..]);
-            return match of_class {
-                Some(applied) => self.weighted_loss(op.reduction, terms, applied, dtype),
-                None => self.loss(op.reduction, terms, (target, &types[1].shape), dtype),
+        let weights = class_weight.map(|w| self.widened(w, dtype));
+        let of_class = weights.map(|w| self.gather(w, class, 0));
+        Classes { target, class, counted, ignored, weights, of_class }
+    }
+
+    /// The logarithm of each target's class; the index of one that is none is reported.
+    #[track_caller]
+    pub(super) fn picked(&self, logp: Value, classes: &Classes) -> Value {
+        let column = self.unsqueeze(classes.class, &[1]);
+        self.squeeze(self.gather_elements(logp, column, 1), &[1])
+    }
+
+    /// The loss whose terms are these in f32, negated; `types` are those of scores and targets.
+    #[track_caller]
+    pub(super) fn likelihood_loss(
+        self,
+        negated: Value,
+        classes: &Classes,
+        types: &[ValueType],
+        reduction: LossReduction,
+    ) -> (Value, Value) {
+        let dtype = types[0].dtype();
+        let Some(ignored) = classes.ignored else {
+            let terms = (Neg {}.into(), &[negated][..]);
+            return match classes.of_class {
+                Some(applied) => self.weighted_loss(reduction, terms, applied, dtype),
+                None => self.loss(reduction, terms, (classes.target, &types[1].shape), dtype),
             };
         };
-        let applied = of_class.unwrap_or_else(|| self.constant_scalar(DType::F32, 1.0));
-        self.ignoring(ignored, (weighted, applied), op.reduction, dtype)
+        let applied = classes.of_class.unwrap_or_else(|| self.constant_scalar(DType::F32, 1.0));
+        self.ignoring(ignored, (negated, applied), reduction, dtype)
     }
 
     /// The loss of negated terms that leaves these out, with the weights that were applied.

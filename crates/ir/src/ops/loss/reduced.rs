@@ -8,24 +8,26 @@ use crate::ops::{Div, Op, ReduceMean, ReduceSum};
 use crate::shape::ValueType;
 use pumice_types::{DType, DimExpr};
 
-/// What becomes of the terms of a loss.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum LossReduction {
-    /// They stay as they are.
-    None,
-    /// They are added; 0 where there is none.
-    Sum,
-    /// They are added and divided by their number, which is the weight; NaN where there is none.
-    #[default]
-    Mean,
-    /// As `Mean`, but 0 where there is none, or where the weights that were applied add up to 0; so are its gradients.
-    /// The setting for training: a batch without a target moves nothing.
-    MeanOrZero,
+crate::attr_enum! {
+    /// What becomes of the terms of a loss.
+    #[derive(Default)]
+    pub enum LossReduction {
+        /// They stay as they are.
+        None = "none",
+        /// They are added; 0 where there is none.
+        Sum = "sum",
+        /// They are added and divided by their number, which is the weight; NaN where there is none.
+        #[default]
+        Mean = "mean",
+        /// As `Mean`, but 0 where there is none, or where the weights that were applied add up to 0; so are its
+        /// gradients. The setting for training: a batch without a target moves nothing.
+        MeanOrZero = "mean_or_zero",
+    }
 }
 
 impl LossReduction {
     /// Whether terms are divided by what they weigh.
-    fn is_mean(self) -> bool {
+    pub fn is_mean(self) -> bool {
         matches!(self, LossReduction::Mean | LossReduction::MeanOrZero)
     }
 }

@@ -1,0 +1,3 @@
+//! Evaluation: losses (OPS 3.11).
+
+pub mod softmax_cross_entropy;
