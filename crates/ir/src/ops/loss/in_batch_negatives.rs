@@ -1,13 +1,12 @@
 //! The loss of pairs among the rows of a batch: every other row is a negative.
 
-use super::nll_loss::NllLoss;
 use super::reduced::LossReduction;
+use super::softmax_cross_entropy::SoftmaxCrossEntropy;
 use crate::attr::FloatRange;
 use crate::builder::{GraphBuilder, Value, in_range};
 use crate::error::OpError;
 use crate::infer::Infer;
 use crate::ops::elementwise::FLOATS;
-use crate::shape::ValueType;
 use pumice_types::{DType, DimExpr};
 
 /// Attributes of [`GraphBuilder::in_batch_negatives`].
@@ -69,10 +68,9 @@ impl GraphBuilder {
         let cosines = g.matmul(anchors, g.transpose(candidates, &[1, 0]));
         let scores = g.mul(cosines, g.constant_scalar(DType::F32, f64::from(op.scale)));
         let target = g.range(0, rows.clone(), 1, DType::I32);
-        let target_type = ValueType::new(DType::I32, [rows]);
-        let nll = NllLoss { reduction: op.reduction, ignore_index: None };
-        let logp = g.log_softmax(scores, 1);
-        g.negative_log_likelihood(logp, (target, None), &[types[0].clone(), target_type], nll)
+        let entropy = SoftmaxCrossEntropy { reduction: op.reduction, ..SoftmaxCrossEntropy::default() };
+        let (loss, weight) = g.softmax_cross_entropy(scores, target, None, entropy);
+        (if dtype == DType::F32 { loss } else { g.cast(loss, dtype) }, weight)
     }
 }
 
