@@ -113,7 +113,7 @@ fn what_is_wrong_with_a_call_names_the_entry_s_own_things() {
     let exe = compiled(&Device::cpu(), &options());
     let mut session = exe.session().expect("a session");
     let unknown = session.entry("other").map(|_| ()).expect_err("no such entry");
-    assert_eq!(unknown.to_string(), "there is no entry `other`; the plan has step, tell, read");
+    assert_eq!(unknown.to_string(), "there is no entry `other`; the plan has `step`, `tell`, `read`");
     let wrong = session.run(&[("x", TensorView::i32(&[1], [1]))]).expect_err("x is f32 there");
     assert!(matches!(wrong, RuntimeError::DType { .. }), "{wrong}");
     let read = session.entry("read").expect("an entry");

@@ -192,10 +192,12 @@ pub(crate) fn outputs(graph: &Graph, names: &[&str]) -> Vec<ValueId> {
 pub(crate) fn moving(graph: &Graph, of: &[ValueId]) -> BTreeSet<ValueId> {
     let mut moving: BTreeSet<ValueId> = of.iter().copied().collect();
     for (_, node) in graph.nodes().rev() {
-        if !node.outputs.iter().any(|v| moving.contains(v)) {
-            continue;
-        }
-        let operands = node.inputs.iter().enumerate().filter(|&(i, _)| node.op.moves_with(i));
+        let results: Vec<usize> =
+            (0..node.outputs.len()).filter(|&k| moving.contains(&node.outputs[k])).collect();
+        let moves = |i: usize| {
+            node.op.moves_with(i) && results.iter().any(|&result| node.op.result_moves_with(result, i))
+        };
+        let operands = node.inputs.iter().enumerate().filter(|&(i, _)| moves(i));
         let floats = operands
             .filter_map(|(_, v)| *v)
             .filter(|v| graph.ty(*v).encoding.plain().is_some_and(DType::is_float));

@@ -158,7 +158,7 @@ fn the_format_has_a_version() {
     seal(&mut bytes);
     assert_eq!(
         (FORMAT_VERSION, Fingerprint::of(&bytes).to_string().as_str()),
-        (11, "936aa0d302e893035225e2cc4ffbf834a66919cc70015e5709d6d3d0099daac8")
+        (12, "0dcc9c39c5f79e53a25339aaee4ff3b57decf1fe6dfb30493c50c6da442c4991")
     );
 }
 
