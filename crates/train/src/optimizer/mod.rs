@@ -125,8 +125,10 @@ impl UpdateCx<'_> {
         if self.decay == 0.0 {
             return self.param;
         }
-        let share = self.g.mul(self.rate, self.g.constant_scalar(DType::F32, self.decay));
-        self.g.sub(self.param, self.g.mul(self.param, share))
+        // Not rate·decay first: that one number would be an operand of the update beside the rate, which the step of
+        // an Adam with clipping has no slot left for.
+        let fallen = self.g.mul(self.times(self.param, self.decay), self.rate);
+        self.g.sub(self.param, fallen)
     }
 
     /// keep·old + (1 − keep)·new: a running mean.

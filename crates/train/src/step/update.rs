@@ -46,6 +46,10 @@ pub(super) fn step(forward: &Forward<'_>) -> Result<Graph, TrainError> {
 /// Nodes that write params, slots and counts, and the outputs that say how it went.
 pub(super) fn write(g: &GraphBuilder, forward: &Forward<'_>, weights: &[Weight], made: Made) {
     let recipe = forward.recipe;
+    // An update waits for all gradients, so none is part of the step that makes it; nor is its square, which would be
+    // stored beside it.
+    let whole = (!recipe.unguarded).then(|| g.barrier(&made.gradients, None));
+    let made = Made { gradients: whole.unwrap_or_else(|| made.gradients.clone()), ..made };
     let judgement = (!recipe.unguarded).then(|| Judgement::of(g, &made));
     let gradients = match &judgement {
         Some(judgement) => {
@@ -102,12 +106,19 @@ impl Judgement {
     }
 }
 
-/// The sum of the squares of all gradients: of each by itself, then of these in the order of the params.
+/// Numbers that one step adds.
+const ADDED: usize = 8;
+
+/// The sum of the squares of all gradients: of each by itself, then of [`ADDED`] of these at a time in the order of the
+/// params, so that 512 params take three levels. One concatenation would write each number after the other.
 fn sum_of_squares(g: &GraphBuilder, gradients: &[Value]) -> Value {
-    let of_one = |&gradient: &Value| g.reshape(g.reduce_sum(g.square(gradient), &[], false), &[1]);
-    let sums: Vec<Value> = gradients.iter().map(of_one).collect();
-    let all = if sums.len() == 1 { sums[0] } else { g.concat(&sums, 0) };
-    g.reduce_sum(all, &[0], false)
+    let mut sums: Vec<Value> = gradients.iter().map(|&v| g.reduce_sum(g.square(v), &[], false)).collect();
+    while sums.len() > 1 {
+        let add = |some: &[Value]| some.iter().copied().reduce(|a, b| g.add(a, b));
+        // What is added is there before it is added to more: fusion would make one chain of all.
+        sums = sums.chunks(ADDED).filter_map(add).flat_map(|sum| g.barrier(&[sum], None)).collect();
+    }
+    sums.pop().unwrap_or_else(|| g.constant_scalar(DType::F32, 0.0))
 }
 
 /// Gradients times min(1, most/(norm + 1e-6)).
