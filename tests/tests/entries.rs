@@ -173,7 +173,8 @@ fn entries_that_are_none_are_refused() {
         let faults = check::check(&plan).expect_err("it is wrong now");
         faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
-    let cases: [(&str, &dyn Fn(&mut Plan)); 9] = [
+    type Change<'c> = &'c dyn Fn(&mut Plan);
+    let cases: [(&str, Change<'_>); 9] = [
         ("entries: there are 0", &|p| p.entries.clear()),
         ("the name `step` is empty or that of two", &|p| p.entries[2].name = "step".into()),
         ("run 0 is of entry 9", &|p| p.runs[0].entry = 9),
@@ -186,9 +187,10 @@ fn entries_that_are_none_are_refused() {
         }),
         ("it is an input of another entry", &|p| {
             let values = p.runs[3].program.values.iter_mut();
-            values.for_each(|v| match &mut v.origin {
-                pumice_plan::VersionOrigin::Input(i) => *i = 0,
-                _ => {}
+            values.for_each(|v| {
+                if let pumice_plan::VersionOrigin::Input(i) = &mut v.origin {
+                    *i = 0;
+                }
             });
         }),
     ];

@@ -169,8 +169,8 @@ fn no_mask_is_kept() {
     }
 }
 
-/// The node of the forward pass gives the gradient by the scores: nothing of their size lives from before the loss until
-/// after it, and one value does that was not given.
+/// The node of the forward pass gives the gradient by the scores: nothing of their size lives from before the loss
+/// until after it, and one value does that was not given.
 #[test]
 fn one_softmax_is_kept() {
     let sample = Sample::graph("a classifier", |g| {

@@ -1,8 +1,9 @@
 //! From a graph to a plan.
 //!
-//! [`compile_entries`] is a chain of values, each made once from those before it: the graphs of the entries over one set
-//! of leaves, the interface, a graph for each entry and range of its symbols, these lowered, the load steps in groups, programs with places, the plan. Everything is deterministic to the
-//! byte: same graph, target and options, same plan. No device here.
+//! [`compile_entries`] is a chain of values, each made once from those before it: the graphs of the entries over one
+//! set of leaves, the interface, a graph for each entry and range of its symbols, these lowered, the load steps in
+//! groups, programs with places, the plan. Everything is deterministic to the byte: same graph, target and options,
+//! same plan. No device here.
 
 pub mod arena;
 mod blocks;

@@ -53,9 +53,7 @@ impl Lowered {
         guard: u64,
     ) -> Result<Lowered, CompileError> {
         let target = kernels.target;
-        let numbered =
-            (0u32..).zip(entries).flat_map(|(entry, graphs)| graphs.into_iter().map(move |g| (entry, g)));
-        let (of_entries, graphs): (Vec<u32>, Vec<Graph>) = numbered.unzip();
+        let (of_entries, graphs) = numbered(entries);
         let mut constants = Constants::of(&graphs, target, guard)?;
         let (mut ranges, mut blocks, mut hidden) = (Vec::new(), Vec::new(), Hidden::after(constants.count()));
         let mut status_ops = IndexSet::new();
@@ -83,6 +81,12 @@ impl Lowered {
         let constants = constants.with_hidden(hidden);
         Ok(Lowered { ranges, status_ops, constants })
     }
+}
+
+/// All graphs, and for each the number of its entry.
+fn numbered(entries: Vec<Vec<Graph>>) -> (Vec<u32>, Vec<Graph>) {
+    let of_entry = |(entry, graphs): (u32, Vec<Graph>)| graphs.into_iter().map(move |graph| (entry, graph));
+    (0u32..).zip(entries).flat_map(of_entry).unzip()
 }
 
 /// From here on inputs and outputs have their numbers in the plan.

@@ -24,8 +24,8 @@
 //!
 //! Features: `vulkan` (default) for GPUs and CPU drivers, without which there is the interpreter; `models` for
 //! architectures, tokenizers and the modules `embed` and `generate`; `tune` for measuring kernels; `cli` for the
-//! program `pumice`; `train` for training (module `train`); `tracing` for spans around compiling, loading, preparing and running (target `pumice`, level
-//! debug); `ndarray` for arrays of that crate as tensors.
+//! program `pumice`; `train` for training (module `train`); `tracing` for spans around compiling, loading, preparing
+//! and running (target `pumice`, level debug); `ndarray` for arrays of that crate as tensors.
 //!
 //! The parts have packages of their own: `pumice-ir` (graphs), `pumice-opt` (passes), `pumice-plan` (plans and their
 //! checker), `pumice-compile`, `pumice-runtime` (sessions), `pumice-vulkan`, `pumice-cpu-ref` (the oracle and the

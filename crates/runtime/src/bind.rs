@@ -69,8 +69,8 @@ impl Solution {
         Ok(())
     }
 
-    /// Finds every symbol's value from the shapes of an entry's inputs, checks that it may have it, writes the bindings,
-    /// and compares the other axes.
+    /// Finds every symbol's value from the shapes of an entry's inputs, checks that it may have it, writes the
+    /// bindings, and compares the other axes.
     pub fn solve(
         &mut self,
         plan: &Plan,

@@ -1,7 +1,8 @@
 //! The facade is sufficient: every type of ours in a signature that a user of `pumice` can see has a name there.
 //!
-//! What is seen: what `crates/pumice/src/lib.rs` re-exports and its own public modules; of these the public functions,
-//! methods, fields and variants. What is only data or only for developers is looked into through `pumice::parts`.
+//! What is seen: what `crates/pumice/src/lib.rs` and the `mod.rs` of its public modules re-export, and these modules;
+//! of all that the public functions, methods, fields and variants. What is only data or only for developers is looked
+//! into through `pumice::parts`.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +37,8 @@ pub fn check(tree: &Tree<'_>, findings: &mut Findings) -> Outcome {
     let sources: Vec<&Source> = tree.sources.iter().filter(library).collect();
     let Some(root) = sources.iter().find(|s| s.path == format!("{FACADE}lib.rs")) else { return Ok(()) };
     let mut exports = BTreeSet::new();
-    for item in &root.syntax.items {
+    let modules = sources.iter().filter(|s| s.path.starts_with(FACADE) && s.path.ends_with("/mod.rs"));
+    for item in modules.chain([root]).flat_map(|source| &source.syntax.items) {
         if let Item::Use(item) = item
             && is_public(&item.vis)
         {

@@ -1,5 +1,5 @@
-//! What a lowering sees: where values are (`values`), copies of them (`copies`), what readers wait for besides (`ordered`), words of calls (`args`), and here the
-//! steps that are added.
+//! What a lowering sees: where values are (`values`), copies of them (`copies`), what readers wait for besides
+//! (`ordered`), words of calls (`args`), and here the steps that are added.
 
 mod args;
 mod copies;

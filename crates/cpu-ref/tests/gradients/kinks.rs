@@ -171,8 +171,8 @@ fn of_functions_of_elements() {
     }
 }
 
-/// Whether a derivative, where 3 comes in, is this one; a 0 that is `chosen` is +0 whatever comes in, NaN and infinities
-/// too.
+/// Whether a derivative, where 3 comes in, is this one; a 0 that is `chosen` is +0 whatever comes in, NaN and
+/// infinities too.
 fn is_right(found: f32, wanted: f64, dy: f32, chosen: bool) -> bool {
     match (wanted, chosen) {
         (0.0, true) => found.to_bits() == 0,

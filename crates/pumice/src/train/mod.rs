@@ -1,8 +1,8 @@
 //! Training: batches in, weights that fit them out. Feature `train`.
 //!
-//! A training step is an ordinary graph ([`step_graphs`]): printed, optimized, planned, checked and interpreted like any
-//! other. [`Trainer`] compiles its entries into one plan, holds the weights as states on the device and feeds batches.
-//! Nothing is allocated from step to step, and no weight or moment is copied: updates are written in place.
+//! A training step is an ordinary graph ([`step_graphs`]): printed, optimized, planned, checked and interpreted like
+//! any other. [`Trainer`] compiles its entries into one plan, holds the weights as states on the device and feeds
+//! batches. Nothing is allocated from step to step, and no weight or moment is copied: updates are written in place.
 //!
 //! ```
 //! use pumice::train::{AdamW, Batch, Init, Recipe, Schedule, TrainOptions, Trainer};
@@ -47,7 +47,11 @@ mod trainer;
 pub use batch::Batch;
 pub use error::TrainerError;
 pub use plan::TrainPlan;
-pub use pumice_train::*;
+pub use pumice_train::{
+    Adagrad, Adam, AdamW, Fan, Group, Init, Lion, Numbers, OnNonfinite, Optimizer, Recipe, RmsProp, Rule,
+    Schedule, Sgd, Slot, StepGraphs, TABLE_ROWS, TrainError, TrainErrors, Trained, UpdateCx, Updated, names,
+    step_graphs,
+};
 pub use report::{Evaluation, Report};
 pub use run::Run;
 pub use trainer::{TrainOptions, Trainer};

@@ -12,12 +12,12 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub fn new(numbers: Numbers) -> Rows {
+    pub(super) fn new(numbers: Numbers) -> Rows {
         Rows { numbers, base: None }
     }
 
     /// Other numbers from the next update on.
-    pub fn replace(&mut self, numbers: Numbers) {
+    pub(super) fn replace(&mut self, numbers: Numbers) {
         *self = Rows::new(numbers);
     }
 
@@ -25,7 +25,7 @@ impl Rows {
     ///
     /// # Errors
     /// The device fails.
-    pub fn bind(&mut self, session: &mut Session, updates: u64) -> Result<(), RuntimeError> {
+    pub(super) fn bind(&mut self, session: &mut Session, updates: u64) -> Result<(), RuntimeError> {
         let there = self.base.is_some_and(|base| (base..base.saturating_add(TABLE_ROWS)).contains(&updates));
         if there {
             return Ok(());

@@ -34,8 +34,9 @@ impl TrainOptions {
 /// Trains the params of a graph. The weights and what the optimizer keeps lie on the device and are updated in place.
 ///
 /// A forward graph has an output `loss` (one float, a mean over rows), and may have `weight` (what the mean was divided
-/// by) and `penalty` (terms that are added once an update); every other output is one of [`Trainer::predict`] as long as
-/// it needs no input of the loss alone. Its float params are trained, as f32, unless a group of the recipe freezes them.
+/// by) and `penalty` (terms that are added once an update); every other output is one of [`Trainer::predict`] as long
+/// as it needs no input of the loss alone. Its float params are trained, as f32, unless a group of the recipe freezes
+/// them.
 pub struct Trainer {
     session: Session,
     exe: Executable,

@@ -161,7 +161,10 @@ impl Composition {
                 None => self.loss(reduction, terms, (classes.target, &types[1].shape), dtype),
             };
         };
-        let applied = classes.of_class.unwrap_or_else(|| self.constant_scalar(DType::F32, 1.0));
+        let applied = match classes.of_class {
+            Some(applied) => applied,
+            None => self.constant_scalar(DType::F32, 1.0),
+        };
         self.ignoring(ignored, (negated, applied), reduction, dtype)
     }
 

@@ -15,12 +15,13 @@ use crate::{Graph, NodeId, Patch};
 use pumice_types::{DType, DimExpr};
 
 crate::op! {
-    /// −(1 − s)·w\[t\]·logp\[n, t, …\] − s/C·Σ_c w\[c\]·logp\[n, c, …\] for each target t, with logp = logsoftmax(scores)
-    /// over axis 1, s the label smoothing, w the weights of the classes, and its reduction (ONNX
+    /// −(1 − s)·w\[t\]·logp\[n, t, …\] − s/C·Σ_c w\[c\]·logp\[n, c, …\] for each target t, with logp =
+    /// logsoftmax(scores) over axis 1, s the label smoothing, w the weights of the classes, and its reduction (ONNX
     /// SoftmaxCrossEntropyLoss, PyTorch `cross_entropy`): scores \[N, C, d…\], targets of i32 or i64 \[N, d…\], w \[C\]
     /// or 1 each → the loss in the scores' dtype, \[N, d…\] where terms stay, else of rank 0; its weight, an f32 of
-    /// rank 0: Σ w\[t\] of the targets that are not ignored, by which a mean divides, else 1; where it is asked for, the
-    /// gradient of each term by its scores in f32, (1 − s)·w\[t\]·(softmax − \[c = t\]) + s/C·(Σw·softmax − w\[c\]).
+    /// rank 0: Σ w\[t\] of the targets that are not ignored, by which a mean divides, else 1; where it is asked for,
+    /// the gradient of each term by its scores in f32, (1 − s)·w\[t\]·(softmax − \[c = t\]) + s/C·(Σw·softmax −
+    /// w\[c\]).
     ///
     /// A target that is no class, negative ones included, reports INDEX_OUT_OF_RANGE unless it is `ignore_index`; its
     /// term has no first part. A mean of weight 0 is NaN. NaN propagates from what is read; terms that are ignored read

@@ -27,8 +27,8 @@ impl GraphBuilder {
     /// The distance of each row of x from each row of y: x\[n, d\], y\[m, d\] of one float dtype → \[n, m\].
     /// Differences are summed directly: equal rows are exactly 0 apart (but for cosines) and large equal offsets
     /// lose nothing. Squares are not scaled: they overflow beyond 1e19 and are 0 below 1e-23, those of norms, too.
-    /// Rows of no elements are 0 apart, by cosines 1. Of two equal rows the gradient is 0. NaN propagates. 16-bit floats are computed in f32 and rounded
-    /// once.
+    /// Rows of no elements are 0 apart, by cosines 1. Of two equal rows the gradient is 0. NaN propagates. 16-bit
+    /// floats are computed in f32 and rounded once.
     ///
     /// ```
     /// # use pumice_ir::{GraphBuilder, f32};

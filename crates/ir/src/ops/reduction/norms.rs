@@ -82,8 +82,8 @@ impl GraphBuilder {
 }
 
 impl Composition {
-    /// The end of a length: √sum, without the axes that are gone. The root of 0 is not taken: its slope is infinite, and
-    /// the gradient of no difference would be 0·∞, where it is 0.
+    /// The end of a length: √sum, without the axes that are gone. The root of 0 is not taken: its slope is infinite,
+    /// and the gradient of no difference would be 0·∞, where it is 0.
     #[track_caller]
     pub(crate) fn root_of_squares(self, sum: Value, dtype: DType, gone: &[i64]) -> Value {
         let [zero, one] = [0.0, 1.0].map(|v| self.constant_scalar(DType::F32, v));

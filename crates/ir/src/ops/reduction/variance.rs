@@ -32,8 +32,8 @@ impl GraphBuilder {
     }
 
     /// The root of [`GraphBuilder::variance`] over axes (PyTorch `std`), with the same operands, corrections and edge
-    /// cases: x\[…\] → x without the axes, or with 1 in their place; empty `axes` are all of them. The gradient of equal
-    /// elements is 0.
+    /// cases: x\[…\] → x without the axes, or with 1 in their place; empty `axes` are all of them. The gradient of
+    /// equal elements is 0.
     ///
     /// ```
     /// # use pumice_ir::{GraphBuilder, f32};
