@@ -2,16 +2,10 @@
 
 use pumice::ops::Fft;
 use pumice::{
-    Device, DeviceKind, Entry, Executable, Graph, GraphBuilder, Options, Placement, PlanForm, RuntimeError,
-    Session, TensorView, f32, i32, sym,
+    Device, Entry, Executable, Graph, GraphBuilder, Options, Placement, PlanForm, RuntimeError, Session,
+    TensorView, f32, i32, sym,
 };
 use pumice_plan::{Plan, check};
-use pumice_tests::device;
-
-/// The devices that the suites run on: the interpreter, and a Vulkan device where one is promised.
-fn devices() -> Vec<Device> {
-    vec![Device::cpu(), Device::from_runtime(device::open(&Default::default()), DeviceKind::Gpu)]
-}
 
 /// Adds a batch, times a weight, to a sum, and counts the runs.
 fn step() -> Graph {
@@ -72,39 +66,36 @@ fn of_ones(rows: u64) -> Vec<f32> {
     (0..4).map(column).collect()
 }
 
-#[test]
-fn entries_share_states_params_and_scalars() {
-    for device in devices() {
-        for placement in [Placement::Packed, Placement::Bump] {
-            let exe = compiled(&device, &options().placement(placement));
-            assert_eq!(exe.entries(), ["step", "tell", "read"]);
-            let names = |entry: &str| exe.inputs_of(entry).expect("an entry").len();
-            assert_eq!([names("step"), names("tell"), names("read")], [1, 1, 0]);
-            let mut session = exe.session().expect("a session");
-            let mut expected = [0.0; 4];
-            for rows in [1u64, 8, 3, 64] {
-                let ones = vec![1.0; 8 * rows as usize];
-                let step = session.entry("step").expect("an entry");
-                step.run_steps(&[("x", TensorView::f32(&ones, [rows, 8]))], 2).expect("runs");
-                of_ones(rows).iter().zip(&mut expected).for_each(|(a, b)| *b += 2.0 * a);
-                assert_eq!(floats(step, "next"), expected);
-                assert!(step.output("rows").is_err());
-                let tell = session.entry("tell").expect("an entry");
-                tell.run(&[("x", TensorView::i32(&[1, 2, 3], [3]))]).expect("runs");
-                let shifted: Vec<f32> = (1..).zip(&expected).map(|(i, e)| e + 100.0 * i as f32).collect();
-                assert_eq!(floats(tell, "shifted"), shifted);
-                assert_eq!(tell.output("rows").expect("there").to_vec::<i32>().expect("i32"), [6]);
-                let read = session.entry("read").expect("an entry");
-                read.run(&[]).expect("runs");
-                assert_eq!(floats(read, "twice"), expected.map(|e| 2.0 * e));
-            }
-            // Two replays of `step` and one of `tell` each time; `read` has no such scalar.
-            assert_eq!(session.scalar("runs").expect("a scalar").as_i64(), Some(12));
-            let mut fork = session.fork().expect("a fork");
-            assert_eq!(fork.entry_name(), "read");
-            fork.run(&[]).expect("runs");
-            assert_eq!(floats(&mut fork, "twice"), expected.map(|e| 2.0 * e));
+fn entries_share_states_params_and_scalars(device: &Device) {
+    for placement in [Placement::Packed, Placement::Bump] {
+        let exe = compiled(device, &options().placement(placement));
+        assert_eq!(exe.entries(), ["step", "tell", "read"]);
+        let names = |entry: &str| exe.inputs_of(entry).expect("an entry").len();
+        assert_eq!([names("step"), names("tell"), names("read")], [1, 1, 0]);
+        let mut session = exe.session().expect("a session");
+        let mut expected = [0.0; 4];
+        for rows in [1u64, 8, 3, 64] {
+            let ones = vec![1.0; 8 * rows as usize];
+            let step = session.entry("step").expect("an entry");
+            step.run_steps(&[("x", TensorView::f32(&ones, [rows, 8]))], 2).expect("runs");
+            of_ones(rows).iter().zip(&mut expected).for_each(|(a, b)| *b += 2.0 * a);
+            assert_eq!(floats(step, "next"), expected);
+            assert!(step.output("rows").is_err());
+            let tell = session.entry("tell").expect("an entry");
+            tell.run(&[("x", TensorView::i32(&[1, 2, 3], [3]))]).expect("runs");
+            let shifted: Vec<f32> = (1..).zip(&expected).map(|(i, e)| e + 100.0 * i as f32).collect();
+            assert_eq!(floats(tell, "shifted"), shifted);
+            assert_eq!(tell.output("rows").expect("there").to_vec::<i32>().expect("i32"), [6]);
+            let read = session.entry("read").expect("an entry");
+            read.run(&[]).expect("runs");
+            assert_eq!(floats(read, "twice"), expected.map(|e| 2.0 * e));
         }
+        // Two replays of `step` and one of `tell` each time; `read` has no such scalar.
+        assert_eq!(session.scalar("runs").expect("a scalar").as_i64(), Some(12));
+        let mut fork = session.fork().expect("a fork");
+        assert_eq!(fork.entry_name(), "read");
+        fork.run(&[]).expect("runs");
+        assert_eq!(floats(&mut fork, "twice"), expected.map(|e| 2.0 * e));
     }
 }
 
@@ -123,20 +114,17 @@ fn what_is_wrong_with_a_call_names_the_entry_s_own_things() {
 }
 
 /// Bound inputs stay with their entry; an entry that runs in between does not touch them.
-#[test]
-fn bound_inputs_stay_with_their_entry() {
-    for device in devices() {
-        let exe = compiled(&device, &options());
-        let mut session = exe.session().expect("a session");
-        session.bind_input("x", TensorView::f32(&[1.0; 8], [1, 8])).expect("bound");
-        let tell = session.entry("tell").expect("an entry");
-        tell.bind_input("x", TensorView::i32(&[7, 8], [2])).expect("bound");
-        tell.run(&[]).expect("runs");
-        assert_eq!(tell.output("rows").expect("there").to_vec::<i32>().expect("i32"), [15]);
-        let step = session.entry("step").expect("an entry");
-        step.run(&[]).expect("runs");
-        assert_eq!(floats(step, "next"), of_ones(1));
-    }
+fn bound_inputs_stay_with_their_entry(device: &Device) {
+    let exe = compiled(device, &options());
+    let mut session = exe.session().expect("a session");
+    session.bind_input("x", TensorView::f32(&[1.0; 8], [1, 8])).expect("bound");
+    let tell = session.entry("tell").expect("an entry");
+    tell.bind_input("x", TensorView::i32(&[7, 8], [2])).expect("bound");
+    tell.run(&[]).expect("runs");
+    assert_eq!(tell.output("rows").expect("there").to_vec::<i32>().expect("i32"), [15]);
+    let step = session.entry("step").expect("an entry");
+    step.run(&[]).expect("runs");
+    assert_eq!(floats(step, "next"), of_ones(1));
 }
 
 /// The plan says once what entries share, and comes back from its file as it was.
@@ -174,7 +162,9 @@ fn entries_that_are_none_are_refused() {
         faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
     type Change<'c> = &'c dyn Fn(&mut Plan);
-    let cases: [(&str, Change<'_>); 9] = [
+    let cases: [(&str, Change<'_>); 11] = [
+        ("`tell` does not name rows=1..=5, which its runs need", &|p| p.entries[1].symbols.clear()),
+        ("run 0 is for some values of batch=1..=64", &|p| p.entries[0].symbols.clear()),
         ("entries: there are 0", &|p| p.entries.clear()),
         ("the name `step` is empty or that of two", &|p| p.entries[2].name = "step".into()),
         ("run 0 is of entry 9", &|p| p.runs[0].entry = 9),
@@ -200,9 +190,40 @@ fn entries_that_are_none_are_refused() {
     }
 }
 
+/// A loop of a recurrent layer finds a symbol while it is compiled, in the entry that has it alone.
+fn passes_may_find_symbols_in_one_entry(device: &Device) {
+    let plain = read();
+    let recurrent = {
+        let g = GraphBuilder::new("recurrent");
+        let x = g.input("x", f32([sym("steps", 1..=40), 2.into(), 3.into()]));
+        let (w, r) = (g.param("w", f32([1, 16, 3])), g.param("r", f32([1, 16, 4])));
+        let (_, last, _) = g.lstm([x, w, r], Default::default(), Default::default());
+        g.output("last", last);
+        g.build().expect("sound")
+    };
+    let exe =
+        pumice::compile_entries(&[("read", &plain), ("layer", &recurrent)], device, &Options::default());
+    let exe = exe.expect("compiles");
+    let weights = |n: usize| (0..n).map(|i| (i as f32 * 0.7).sin() * 0.5).collect::<Vec<_>>();
+    let single = pumice::compile(&recurrent, device, &Options::default()).expect("compiles");
+    for exe in [&exe, &single] {
+        exe.set_param("w", &weights(48)).expect("of 48");
+        exe.set_param("r", &weights(64)).expect("of 64");
+    }
+    let (mut session, mut alone) = (exe.session().expect("a session"), single.session().expect("a session"));
+    for steps in [1u64, 7, 40] {
+        let x = weights(6 * steps as usize);
+        let inputs = [("x", TensorView::f32(&x, [steps, 2, 3]))];
+        session.entry("read").expect("an entry").run(&[]).expect("runs");
+        let layer = session.entry("layer").expect("an entry").run(&inputs).expect("runs");
+        let apart = alone.run(&inputs).expect("runs");
+        let [a, b] = [&layer, &apart].map(|o| o.get("last").expect("an output").bytes().to_vec());
+        assert_eq!(a, b, "{steps} steps");
+    }
+}
+
 /// Extents that are found, host steps, constants that lowering makes and params side by side, in unlike entries.
-#[test]
-fn whatever_entries_are_made_of_stays_apart() {
+fn whatever_entries_are_made_of_stays_apart(device: &Device) {
     let found = {
         let g = GraphBuilder::new("found");
         let x = g.input("x", f32([sym("n", 1..=9)]));
@@ -222,34 +243,29 @@ fn whatever_entries_are_made_of_stays_apart() {
         g.output("rows", g.non_zero(x));
         g.build().expect("sound")
     };
-    for device in devices() {
-        let exe =
-            pumice::compile_entries(&[("found", &found), ("host", &host)], &device, &Options::default());
-        let exe = exe.expect("compiles");
-        let alone = [&found, &host]
-            .map(|graph| pumice::compile(graph, &device, &Options::default()).expect("compiles"));
-        let mut session = exe.session().expect("a session");
-        let values: Vec<f32> = (0..32).map(|i| i as f32).collect();
-        for exe in alone.iter().chain([&exe]) {
-            exe.set_param("a", &values).expect("of 32");
-            exe.set_param("b", &values).expect("of 32");
-        }
-        let x = [0.0, 1.0, -1.0, 3.0, 0.0];
-        let image: Vec<f32> = (0..512).map(|i| (i % 7) as f32 * 0.125).collect();
-        let wave: Vec<f32> = (0..72).map(|i| (i as f32 * 0.3).sin()).collect();
-        let first = [("x", TensorView::f32(&x, [5]))];
-        let second =
-            [("x", TensorView::f32(&image, [1, 2, 16, 16])), ("wave", TensorView::f32(&wave, [3, 24, 1]))];
-        for _ in 0..2 {
-            for (entry, single, inputs) in
-                [("found", &alone[0], &first[..]), ("host", &alone[1], &second[..])]
-            {
-                let together = session.entry(entry).expect("an entry").run(inputs).expect("runs");
-                let apart = single.session().expect("a session").run(inputs).expect("runs");
-                for output in single.outputs() {
-                    let [a, b] = [&together, &apart].map(|o| o.get(&output.name).expect("an output"));
-                    assert_eq!((a.shape(), a.bytes()), (b.shape(), b.bytes()), "{entry} {}", output.name);
-                }
+    let exe = pumice::compile_entries(&[("found", &found), ("host", &host)], device, &Options::default());
+    let exe = exe.expect("compiles");
+    let alone =
+        [&found, &host].map(|graph| pumice::compile(graph, device, &Options::default()).expect("compiles"));
+    let mut session = exe.session().expect("a session");
+    let values: Vec<f32> = (0..32).map(|i| i as f32).collect();
+    for exe in alone.iter().chain([&exe]) {
+        exe.set_param("a", &values).expect("of 32");
+        exe.set_param("b", &values).expect("of 32");
+    }
+    let x = [0.0, 1.0, -1.0, 3.0, 0.0];
+    let image: Vec<f32> = (0..512).map(|i| (i % 7) as f32 * 0.125).collect();
+    let wave: Vec<f32> = (0..72).map(|i| (i as f32 * 0.3).sin()).collect();
+    let first = [("x", TensorView::f32(&x, [5]))];
+    let second =
+        [("x", TensorView::f32(&image, [1, 2, 16, 16])), ("wave", TensorView::f32(&wave, [3, 24, 1]))];
+    for _ in 0..2 {
+        for (entry, single, inputs) in [("found", &alone[0], &first[..]), ("host", &alone[1], &second[..])] {
+            let together = session.entry(entry).expect("an entry").run(inputs).expect("runs");
+            let apart = single.session().expect("a session").run(inputs).expect("runs");
+            for output in single.outputs() {
+                let [a, b] = [&together, &apart].map(|o| o.get(&output.name).expect("an output"));
+                assert_eq!((a.shape(), a.bytes()), (b.shape(), b.bytes()), "{entry} {}", output.name);
             }
         }
     }
@@ -260,3 +276,33 @@ fn one_graph_is_the_entry_main() {
     let exe = pumice::compile(&read(), &Device::cpu(), &Options::default()).expect("compiles");
     assert_eq!(exe.entries(), [Entry::MAIN]);
 }
+
+/// Tests on the interpreter, and on a Vulkan device.
+macro_rules! on_devices {
+    ($($name:ident)*) => {
+        mod on_interpreter {
+            $(
+                #[test]
+                fn $name() {
+                    super::$name(&pumice::Device::cpu());
+                }
+            )*
+        }
+
+        mod on_device {
+            use pumice::{Device, DeviceKind};
+
+            pub(super) fn open() -> Device {
+                Device::from_runtime(pumice_tests::device::open(&Default::default()), DeviceKind::Gpu)
+            }
+
+            $(
+                #[test]
+                fn $name() {
+                    super::$name(&open());
+                }
+            )*
+        }
+    };
+}
+on_devices! { passes_may_find_symbols_in_one_entry entries_share_states_params_and_scalars bound_inputs_stay_with_their_entry whatever_entries_are_made_of_stays_apart }

@@ -5,13 +5,8 @@ use pumice::train::{
     AdamW, Batch, Group, Init, OnNonfinite, Recipe, Rule, Schedule, Sgd, TrainOptions, Trainer, TrainerError,
     names,
 };
-use pumice::{DType, Device, DeviceKind, Graph, GraphBuilder, Tensor, TensorView, f32, i32, sym};
+use pumice::{DType, Device, Graph, GraphBuilder, Tensor, TensorView, f32, i32, sym};
 use pumice_plan::{Run, StepKind};
-use pumice_tests::device;
-
-fn devices() -> [Device; 2] {
-    [Device::cpu(), Device::from_runtime(device::open(&Default::default()), DeviceKind::Gpu)]
-}
 
 /// Numbers in [0, 1) that follow from their place.
 fn numbers(seed: u64, count: usize) -> Vec<f32> {
@@ -83,37 +78,29 @@ fn apart(a: &[f32], b: &[f32]) -> f64 {
     d.sqrt() / (n.sqrt() + 1e-30)
 }
 
-#[test]
-fn losses_fall_and_devices_agree() {
-    let mut losses: Vec<Vec<f64>> = Vec::new();
-    let mut ends: Vec<Vec<Vec<f32>>> = Vec::new();
-    for device in devices() {
-        let mut trainer = trainer(&perceptron(0.0), &recipe(), &device);
-        let reports: Vec<_> = trainer.run(batches(60)).map(|r| r.expect("a step")).collect();
-        assert_eq!(reports.iter().map(|r| r.step).collect::<Vec<_>>(), (1..=60).collect::<Vec<_>>());
-        assert!(reports.iter().all(|r| r.made && r.weight == 32.0 && r.norm > 0.0 && r.rate == 0.02));
-        losses.push(reports.iter().map(|r| r.loss).collect());
-        ends.push(weights(&mut trainer));
-        let seen = trainer.evaluate((100..104).map(|i| points(i, 32))).expect("evaluated");
-        assert!(seen.loss < 0.5 && seen.weight == 128.0 && seen.batches == 4, "{seen:?}");
-        let x =
-            [[0.9, 0.8], [-0.9, 0.8], [0.7, -0.9], [-0.8, -0.7]].map(|[a, b]| [a, b, 0., 0., 0., 0., 0., 0.]);
-        let logits = trainer.predict(&[("x", TensorView::f32(x.as_flattened(), [4, 8]))], &["logits"]);
-        let logits = floats(&logits.expect("predicted")[0]);
-        let best = |row: &[f32]| (0..4).max_by(|&a, &b| row[a].total_cmp(&row[b])).expect("four");
-        assert_eq!(logits.chunks(4).map(best).collect::<Vec<_>>(), [3, 2, 1, 0]);
-    }
-    assert!(losses[0][59] < 0.3 * losses[0][0], "{} {}", losses[0][0], losses[0][59]);
-    // Ten steps in, rounding has not been multiplied yet.
-    let near = losses[0].iter().zip(&losses[1]).take(10).all(|(a, b)| (a - b).abs() < 1e-4 * a.abs());
-    assert!(near, "{:?} {:?}", &losses[0][..10], &losses[1][..10]);
-    let far = ends[0].iter().zip(&ends[1]).map(|(a, b)| apart(a, b)).fold(0.0, f64::max);
-    assert!(far < 1e-2, "weights are {far} apart after 60 steps");
+/// Losses and weights of sixty updates.
+fn sixty_updates(device: &Device) -> (Vec<f64>, Vec<Vec<f32>>) {
+    let mut trainer = trainer(&perceptron(0.0), &recipe(), device);
+    let reports: Vec<_> = trainer.run(batches(60)).map(|r| r.expect("a step")).collect();
+    assert_eq!(reports.iter().map(|r| r.step).collect::<Vec<_>>(), (1..=60).collect::<Vec<_>>());
+    assert!(reports.iter().all(|r| r.made && r.weight == 32.0 && r.norm > 0.0 && r.rate == 0.02));
+    let seen = trainer.evaluate((100..104).map(|i| points(i, 32))).expect("evaluated");
+    assert!(seen.loss < 0.5 && seen.weight == 128.0 && seen.batches == 4, "{seen:?}");
+    let x = [[0.9, 0.8], [-0.9, 0.8], [0.7, -0.9], [-0.8, -0.7]].map(|[a, b]| [a, b, 0., 0., 0., 0., 0., 0.]);
+    let logits = trainer.predict(&[("x", TensorView::f32(x.as_flattened(), [4, 8]))], &["logits"]);
+    let logits = floats(&logits.expect("predicted")[0]);
+    let best = |row: &[f32]| (0..4).max_by(|&a, &b| row[a].total_cmp(&row[b])).expect("four");
+    assert_eq!(logits.chunks(4).map(best).collect::<Vec<_>>(), [3, 2, 1, 0]);
+    (reports.iter().map(|r| r.loss).collect(), weights(&mut trainer))
+}
+
+fn losses_fall(device: &Device) {
+    let (losses, _) = sixty_updates(device);
+    assert!(losses[59] < 0.3 * losses[0], "{} {}", losses[0], losses[59]);
 }
 
 /// Four batches of unlike sizes make the update that one batch of all their rows makes.
-#[test]
-fn accumulation_is_exact() {
+fn accumulation_is_exact(device: &Device) {
     let sizes = [3, 17, 1, 11];
     let parts: Vec<Batch> = (1..).zip(sizes).map(|(i, rows)| points(i, rows)).collect();
     let whole = {
@@ -124,82 +111,96 @@ fn accumulation_is_exact() {
         let (x, class) = (Tensor::new(&x, &[32, 8]), Tensor::new(&class, &[32]));
         Batch::new().with("x", x.expect("32 rows")).with("class", class.expect("32 rows"))
     };
-    for device in devices() {
-        let mut apart_by = trainer(&perceptron(0.0), &recipe().accumulate(4), &device);
-        let mut at_once = trainer(&perceptron(0.0), &recipe(), &device);
-        for _ in 0..3 {
-            let one = apart_by.run(parts.clone()).next().expect("one update").expect("made");
-            let other = at_once.update(std::slice::from_ref(&whole)).expect("made");
-            assert_eq!((one.weight, other.weight), (32.0, 32.0));
-            assert!(
-                (one.loss - other.loss).abs() < 1e-5 && (one.norm - other.norm).abs() < 1e-4 * other.norm
-            );
-        }
-        for (a, b) in weights(&mut apart_by).iter().zip(weights(&mut at_once)) {
-            assert!(apart(a, &b) < 1e-4, "{}", apart(a, &b));
-        }
+    let mut apart_by = trainer(&perceptron(0.0), &recipe().accumulate(4), device);
+    let mut at_once = trainer(&perceptron(0.0), &recipe(), device);
+    for _ in 0..3 {
+        let one = apart_by.run(parts.clone()).next().expect("one update").expect("made");
+        let other = at_once.update(std::slice::from_ref(&whole)).expect("made");
+        assert_eq!((one.weight, other.weight), (32.0, 32.0));
+        assert!((one.loss - other.loss).abs() < 1e-5 && (one.norm - other.norm).abs() < 1e-4 * other.norm);
+    }
+    for (a, b) in weights(&mut apart_by).iter().zip(weights(&mut at_once)) {
+        assert!(apart(a, &b) < 1e-4, "{}", apart(a, &b));
     }
 }
 
 /// A batch whose loss is not finite changes no weight, no slot and no count of updates.
-#[test]
-fn what_is_not_finite_changes_nothing() {
+fn what_is_not_finite_changes_nothing(device: &Device) {
     let bad = {
         let mut x = numbers(5, 32 * 8);
         x[9] = f32::INFINITY;
         let class = Tensor::new(&[1i32; 32], &[32]).expect("32");
         Batch::new().with("x", Tensor::new(&x, &[32, 8]).expect("rows")).with("class", class)
     };
-    for device in devices() {
-        let skipping = recipe().on_nonfinite(OnNonfinite::Skip);
-        for (recipe, skips) in [(skipping, true), (recipe(), false)] {
-            let mut trainer = trainer(&perceptron(0.0), &recipe, &device);
-            trainer.run(batches(3)).for_each(|r| assert!(r.expect("a step").made));
-            let slots = |trainer: &mut Trainer| {
-                let m = trainer.state(&names::slot("fc1.weight", "m")).expect("a slot");
-                (floats(&m), trainer.state(names::UPDATES).expect("a count").to_vec::<i32>().expect("i32"))
-            };
-            let before = (weights(&mut trainer), slots(&mut trainer));
-            match trainer.update(std::slice::from_ref(&bad)) {
-                Ok(report) => {
-                    assert!(skips && !report.made && report.step == 3 && report.skips == 1, "{report:?}")
-                }
-                Err(TrainerError::NotFinite { update: 4, .. }) => assert!(!skips),
-                Err(other) => unreachable!("{other}"),
+    let skipping = recipe().on_nonfinite(OnNonfinite::Skip);
+    for (recipe, skips) in [(skipping, true), (recipe(), false)] {
+        let mut trainer = trainer(&perceptron(0.0), &recipe, device);
+        trainer.run(batches(3)).for_each(|r| assert!(r.expect("a step").made));
+        let slots = |trainer: &mut Trainer| {
+            let m = trainer.state(&names::slot("fc1.weight", "m")).expect("a slot");
+            (floats(&m), trainer.state(names::UPDATES).expect("a count").to_vec::<i32>().expect("i32"))
+        };
+        let before = (weights(&mut trainer), slots(&mut trainer));
+        match trainer.update(std::slice::from_ref(&bad)) {
+            Ok(report) => {
+                assert!(skips && !report.made && report.step == 3 && report.skips == 1, "{report:?}")
             }
-            assert_eq!((weights(&mut trainer), slots(&mut trainer)), before);
-            let next = trainer.run(batches(1)).next().expect("one").expect("a step");
-            assert!(next.made && next.step == 4);
+            Err(TrainerError::NotFinite { update: 4, .. }) => assert!(!skips),
+            Err(other) => unreachable!("{other}"),
         }
+        assert_eq!((weights(&mut trainer), slots(&mut trainer)), before);
+        let next = trainer.run(batches(1)).next().expect("one").expect("a step");
+        assert!(next.made && next.step == 4);
     }
 }
 
 /// Dropout draws in training and is off in prediction and evaluation; the same seed gives the same bits.
-#[test]
-fn dropout_draws_in_training_alone() {
-    for device in devices() {
-        let mut trainers = [(); 2].map(|()| trainer(&perceptron(0.5), &recipe(), &device));
-        let losses = trainers
-            .each_mut()
-            .map(|t| t.run(batches(5)).map(|r| r.expect("a step").loss).collect::<Vec<_>>());
-        assert_eq!(losses[0], losses[1]);
-        let x = numbers(3, 8);
-        let inputs = [("x", TensorView::f32(&x, [1, 8]))];
-        let [first, second] = trainers;
-        let (mut first, mut second) = (first, second);
-        let logits = |t: &mut Trainer| floats(&t.predict(&inputs, &["logits"]).expect("predicted")[0]);
-        assert_eq!(logits(&mut first), logits(&mut first));
-        assert_eq!(logits(&mut first), logits(&mut second));
-        let same = |t: &mut Trainer| t.evaluate(batches(1)).expect("evaluated").loss;
-        assert_eq!(same(&mut first), same(&mut first));
-        let again = |t: &mut Trainer| t.run(batches(1)).next().expect("one").expect("a step").loss;
-        assert_ne!(again(&mut first), same(&mut second));
+fn dropout_draws_in_training_alone(device: &Device) {
+    let mut trainers = [(); 2].map(|()| trainer(&perceptron(0.5), &recipe(), device));
+    let losses =
+        trainers.each_mut().map(|t| t.run(batches(5)).map(|r| r.expect("a step").loss).collect::<Vec<_>>());
+    assert_eq!(losses[0], losses[1]);
+    let x = numbers(3, 8);
+    let inputs = [("x", TensorView::f32(&x, [1, 8]))];
+    let [first, second] = trainers;
+    let (mut first, mut second) = (first, second);
+    let logits = |t: &mut Trainer| floats(&t.predict(&inputs, &["logits"]).expect("predicted")[0]);
+    assert_eq!(logits(&mut first), logits(&mut first));
+    assert_eq!(logits(&mut first), logits(&mut second));
+    let same = |t: &mut Trainer| t.evaluate(batches(1)).expect("evaluated").loss;
+    assert_eq!(same(&mut first), same(&mut first));
+    let again = |t: &mut Trainer| t.run(batches(1)).next().expect("one").expect("a step").loss;
+    assert_ne!(again(&mut first), same(&mut second));
+}
+
+/// An op that reports ends its step; the trainer goes on where the device is, for as long as it takes.
+fn reports_leave_no_trace(device: &Device) {
+    let beyond = || {
+        let x = Tensor::new(&[0.5f32; 8], &[1, 8]).expect("8");
+        Batch::new().with("x", x).with("class", Tensor::new(&[4i32], &[1]).expect("one"))
+    };
+    for recipe in [recipe(), recipe().accumulate(2)] {
+        let mut trainer = trainer(&perceptron(0.0), &recipe, device);
+        trainer.run(batches(2)).for_each(|r| assert!(r.expect("a step").made));
+        let told = trainer.update(&[beyond()]).expect_err("there are four classes");
+        assert!(matches!(told, TrainerError::Run(_)), "{told}");
+        let device_count = trainer.state(names::UPDATES).expect("a count").to_vec::<i32>().expect("i32")[0];
+        assert_eq!(trainer.updates(), device_count as u64);
+        let before = trainer.updates();
+        let reports: Vec<_> = trainer.run(batches(140)).map(|r| r.expect("a step")).collect();
+        assert!(reports.iter().zip(before + 1..).all(|(r, step)| r.step == step && r.made));
+        // Nothing of the batch that reported is left in what was accumulated.
+        assert!(reports[0].weight == 32.0 || reports[0].weight == 64.0, "{}", reports[0].weight);
+        assert!(matches!(trainer.update(&[]), Err(TrainerError::Batches { given: 0, .. })));
+        assert!(matches!(
+            trainer.update(&[points(1, 2), points(2, 2), points(3, 2)]),
+            Err(TrainerError::Batches { .. })
+        ));
     }
 }
 
 /// Batch norm uses the batch in training, whose statistics move, and these in prediction.
-#[test]
-fn running_statistics_move_in_training() {
+fn running_statistics_move_in_training(device: &Device) {
     let graph = {
         let g = GraphBuilder::new("cnn");
         let n = || sym("batch", 1..=16);
@@ -228,21 +229,57 @@ fn running_statistics_move_in_training() {
         let (x, class) = (Tensor::new(&x, &[8, 1, 6, 6]), Tensor::new(&class, &[8]));
         Batch::new().with("x", x.expect("8 images")).with("class", class.expect("8 classes"))
     };
-    for device in devices() {
-        let recipe = Recipe::new(Sgd { momentum: 0.9, ..Sgd::default() }).schedule(Schedule::constant(0.05));
-        let mut trainer = trainer(&graph, &recipe, &device);
-        let losses: Vec<f64> =
-            trainer.run((0..80).map(|i| images(i % 8))).map(|r| r.expect("a step").loss).collect();
-        assert!(losses[79] < 0.5 * losses[0], "{} {}", losses[0], losses[79]);
-        let mean = floats(&trainer.state("norm.mean").expect("a state"));
-        assert!(mean.iter().all(|m| *m != 0.0));
-        trainer.evaluate([images(1)]).expect("evaluated");
-        assert_eq!(floats(&trainer.state("norm.mean").expect("a state")), mean);
-        let one = numbers(1, 36);
-        let logits =
-            trainer.predict(&[("x", TensorView::f32(&one, [1, 1, 6, 6]))], &["logits"]).expect("predicted");
-        assert!(floats(&logits[0]).iter().all(|l| l.is_finite()));
+    let recipe = Recipe::new(Sgd { momentum: 0.9, ..Sgd::default() }).schedule(Schedule::constant(0.05));
+    let mut trainer = trainer(&graph, &recipe, device);
+    let losses: Vec<f64> =
+        trainer.run((0..80).map(|i| images(i % 8))).map(|r| r.expect("a step").loss).collect();
+    assert!(losses[79] < 0.5 * losses[0], "{} {}", losses[0], losses[79]);
+    let mean = floats(&trainer.state("norm.mean").expect("a state"));
+    assert!(mean.iter().all(|m| *m != 0.0));
+    trainer.evaluate([images(1)]).expect("evaluated");
+    assert_eq!(floats(&trainer.state("norm.mean").expect("a state")), mean);
+    let one = numbers(1, 36);
+    let logits =
+        trainer.predict(&[("x", TensorView::f32(&one, [1, 1, 6, 6]))], &["logits"]).expect("predicted");
+    assert!(floats(&logits[0]).iter().all(|l| l.is_finite()));
+}
+
+/// A symbol that only the loss has is none of `predict`, and a penalty needs none of the batch.
+#[test]
+fn entries_ask_for_their_own_symbols() {
+    let graph = {
+        let g = GraphBuilder::new("two symbols");
+        let (x, y) = (g.input("x", f32([sym("n", 1..=9), 8.into()])), g.input("y", f32([sym("m", 1..=9)])));
+        let w = g.param("fc.weight", f32([1, 8]));
+        let guess = g.linear(x, w, None);
+        let apart = g.sub(g.reduce_mean(guess, &[], false), g.reduce_mean(y, &[], false));
+        g.output("loss", g.square(apart));
+        g.output("penalty", g.reduce_sum(g.square(w), &[], false));
+        g.output("guess", guess);
+        g.build().expect("sound")
+    };
+    for runs in [1, 2] {
+        let mut trainer = trainer(&graph, &recipe().accumulate(runs), &Device::cpu());
+        let x = numbers(1, 16);
+        let rows = Batch::new().with("x", Tensor::new(&x, &[2, 8]).expect("two rows"));
+        let batch = rows.with("y", Tensor::new(&[1.0f32, 2.0, 3.0], &[3]).expect("three"));
+        assert!(trainer.run(vec![batch; runs as usize]).next().expect("one").expect("a step").made);
+        trainer.predict(&[("x", TensorView::f32(&x, [2, 8]))], &["guess"]).expect("it needs `n` alone");
     }
+}
+
+/// Rates are finite, whoever gives them.
+#[test]
+fn a_rate_that_is_not_finite_is_refused() {
+    let late = recipe().schedule(Schedule::by(|n| if n < 70 { 0.01 } else { f64::NAN }));
+    let mut trainer = trainer(&perceptron(0.0), &late, &Device::cpu());
+    let ended = trainer.run(batches(200)).filter_map(Result::err).next().expect("the rate ends");
+    assert!(matches!(ended, TrainerError::Number { update: 71, .. }), "{ended}");
+    assert!(trainer.updates() < 71);
+    let endless = recipe().schedule(Schedule::cosine(0.1));
+    let told = Trainer::new(&perceptron(0.0), &endless, &Device::cpu(), &TrainOptions::default());
+    let told = told.map(|_| ()).expect_err("it falls towards an end").to_string();
+    assert!(told.contains("say `.total(updates)`"), "{told}");
 }
 
 #[test]
@@ -313,3 +350,43 @@ fn weights_are_read_and_set_by_name() {
     assert!(trainer.plan().bytes() > 0 && trainer.plan().levels("step").is_some());
     assert_eq!(trainer.state(names::UPDATES).expect("a count").encoding(), DType::I32);
 }
+
+/// Tests on the interpreter, and on a Vulkan device.
+macro_rules! on_devices {
+    ($($name:ident)*) => {
+        mod on_interpreter {
+            $(
+                #[test]
+                fn $name() {
+                    super::$name(&pumice::Device::cpu());
+                }
+            )*
+        }
+
+        mod on_device {
+            use pumice::{Device, DeviceKind};
+
+            pub(super) fn open() -> Device {
+                Device::from_runtime(pumice_tests::device::open(&Default::default()), DeviceKind::Gpu)
+            }
+
+            $(
+                #[test]
+                fn $name() {
+                    super::$name(&open());
+                }
+            )*
+
+            /// Ten steps in, rounding has not been multiplied yet.
+            #[test]
+            fn devices_agree() {
+                let [(losses, ends), (others, other_ends)] = [Device::cpu(), open()].map(|d| super::sixty_updates(&d));
+                let near = losses.iter().zip(&others).take(10).all(|(a, b)| (a - b).abs() < 1e-4 * a.abs());
+                assert!(near, "{:?} {:?}", &losses[..10], &others[..10]);
+                let far = ends.iter().zip(&other_ends).map(|(a, b)| super::apart(a, b)).fold(0.0, f64::max);
+                assert!(far < 1e-2, "weights are {far} apart after 60 steps");
+            }
+        }
+    };
+}
+on_devices! { reports_leave_no_trace losses_fall accumulation_is_exact what_is_not_finite_changes_nothing dropout_draws_in_training_alone running_statistics_move_in_training }

@@ -157,11 +157,22 @@ impl Passes<'_> {
 
     /// The graphs of the entries over one set of leaves, after those passes.
     fn entries(&self, graphs: &[(&str, &Graph)]) -> Result<Vec<NamedGraph>, CompileError> {
-        let shared = over_one_interface(graphs).map_err(CompileError::Entries)?;
-        let named = graphs.iter().zip(shared).map(|((name, _), EntryGraph { graph, symbols })| {
-            Ok(NamedGraph { name: (*name).to_owned(), graph: self.whole(&graph)?, symbols })
+        let mut shared = over_one_interface(graphs).map_err(CompileError::Entries)?;
+        for entry in &mut shared {
+            entry.graph = self.whole(&entry.graph)?;
+        }
+        // Passes may find extents, which are symbols of one graph as yet.
+        if shared.iter().any(|entry| entry.graph.symbols() != shared[0].graph.symbols()) {
+            let named = graphs.iter().zip(&shared).map(|((name, _), entry)| (*name, &entry.graph));
+            let named: Vec<(&str, &Graph)> = named.collect();
+            shared = over_one_interface(&named).map_err(CompileError::Entries)?;
+        }
+        let named = graphs.iter().zip(shared).map(|((name, _), EntryGraph { graph, symbols })| NamedGraph {
+            name: (*name).to_owned(),
+            graph,
+            symbols,
         });
-        named.collect()
+        Ok(named.collect())
     }
 
     /// For each entry a graph for each range of its symbols, with the same interface.

@@ -1,9 +1,8 @@
 //! Levels: steps are list-scheduled as early as their operands allow; a host step has a level of host steps alone.
 //!
 //! What a step waits for follows from versions: who wrote what it reads or is ordered after, and who still reads what
-//! it overwrites. A
-//! version that no step writes (a feed of no rows, whose step is omitted) passes the order on: whoever follows it waits
-//! for what came before it.
+//! it overwrites. A version that no step writes (a feed of no rows, whose step is omitted) passes the order on: whoever
+//! follows it waits for what came before it.
 
 use crate::unplaced::{UnplacedProgram, UnplacedStep, UnplacedUse, UnplacedVersion};
 use pumice_plan::{Access, StepKind};

@@ -10,9 +10,9 @@ use crate::entity::ValueId;
 use crate::graph::{Constraint, Graph, Node, Output};
 use crate::ops::{Constant, Op, Scalar};
 use crate::shape::ValueType;
-use crate::state::{Feed, FeedKind};
+use crate::state::Feed;
 use crate::text::print_node;
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use pumice_types::{DimExpr, ScalarId, Symbol, SymbolId, SymbolTable, Var};
 use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ pub enum EntryError {
     #[error("a program needs an entry at least")]
     None,
     /// Two entries of one name, or one without.
-    #[error("the name `{0}` is that of no entry or of two")]
+    #[error("the entry name `{0}` is empty or used twice")]
     Name(String),
     /// A name is one kind of leaf here and another there.
     #[error("`{name}` is {} in entry `{}` and {} in entry `{}`", .kinds[0], .entries[0], .kinds[1], .entries[1])]
@@ -61,7 +61,7 @@ pumice_types::debug_as_display!(EntryError);
 pub struct EntryGraph {
     /// The graph, over the leaves of all entries.
     pub graph: Graph,
-    /// The symbols that are its own, ascending: no run of it needs the others.
+    /// The symbols that it names, ascending: no run of it needs the others.
     pub symbols: Vec<SymbolId>,
 }
 
@@ -86,17 +86,24 @@ pub fn over_one_interface(entries: &[(&str, &Graph)]) -> Result<Vec<EntryGraph>,
     let mut shared = Shared { names: entries.iter().map(|e| e.0).collect(), ..Shared::default() };
     for (number, (_, graph)) in entries.iter().enumerate() {
         let symbols = shared.add_symbols(number, graph);
-        shared.symbols_of.push(symbols);
+        let scalars = shared.add_scalars(graph);
+        shared.variables.push(Variables { symbols, scalars });
+    }
+    for (number, (_, graph)) in entries.iter().enumerate() {
+        shared.add_found(number, graph);
     }
     for (number, (_, graph)) in entries.iter().enumerate() {
         shared.add_leaves(number, graph);
     }
     if shared.errors.is_empty() {
-        let graphs = entries.iter().zip(&shared.symbols_of);
-        return Ok(graphs.map(|((_, graph), symbols)| shared.entry(graph, symbols)).collect());
+        let graphs = entries.iter().zip(&shared.variables);
+        return Ok(graphs.map(|((_, graph), variables)| shared.entry(graph, variables)).collect());
     }
     Err(shared.errors)
 }
+
+/// In the place of a symbol that has no number yet.
+const NOT_YET: SymbolId = SymbolId(u32::MAX);
 
 /// What begins a state, in words that are equal where the beginnings are.
 #[derive(Clone, PartialEq, Eq)]
@@ -116,6 +123,23 @@ struct Leaf {
     entry: usize,
 }
 
+/// For each symbol and scalar of an entry, which of all it is.
+#[derive(Default)]
+struct Variables {
+    symbols: Vec<SymbolId>,
+    scalars: Vec<ScalarId>,
+}
+
+impl Variables {
+    /// An expression of the entry as one of all.
+    fn map(&self, e: &DimExpr) -> DimExpr {
+        e.substitute(&|var| match var {
+            Var::Symbol(SymbolId(i)) => self.symbols.get(i as usize).map(|&id| DimExpr::symbol(id)),
+            Var::Scalar(ScalarId(i)) => self.scalars.get(i as usize).map(|&id| DimExpr::scalar(id)),
+        })
+    }
+}
+
 /// What all entries have together.
 #[derive(Default)]
 struct Shared<'e> {
@@ -124,8 +148,10 @@ struct Shared<'e> {
     symbols: SymbolTable,
     /// For each symbol the first entry that has it.
     symbol_entries: Vec<usize>,
-    /// For each entry and each of its symbols, which of all it is.
-    symbols_of: Vec<Vec<SymbolId>>,
+    /// Names of the scalars, in the order of their numbers.
+    scalars: IndexSet<Arc<str>>,
+    /// By entry.
+    variables: Vec<Variables>,
     leaves: IndexMap<Arc<str>, Leaf>,
     errors: Vec<EntryError>,
 }
@@ -147,25 +173,40 @@ fn is_shared(op: &Op) -> bool {
 }
 
 impl Shared<'_> {
-    /// Symbols by name; what a run finds is each entry's own, and gets a name of its own.
+    /// Symbols by name. One that a run finds is each entry's own, and gets its number after all others.
     fn add_symbols(&mut self, entry: usize, graph: &Graph) -> Vec<SymbolId> {
         let mut mine = Vec::new();
         for (_, symbol) in graph.symbols().iter() {
             let known = self.symbols.find(&symbol.name).filter(|_| !symbol.found);
-            let id = match known {
-                Some(id) => {
-                    self.compare_symbols(entry, id, symbol);
-                    id
-                }
-                None => {
-                    self.symbol_entries.push(entry);
-                    let found = symbol.found.then(|| self.symbols.new_found(&symbol.name, symbol.max));
-                    self.symbols.push(found.unwrap_or_else(|| symbol.clone()))
-                }
-            };
-            mine.push(id);
+            if let Some(id) = known {
+                self.compare_symbols(entry, id, symbol);
+            }
+            mine.push(match known {
+                Some(id) => id,
+                None if symbol.found => NOT_YET,
+                None => self.add_symbol(entry, symbol.clone()),
+            });
         }
         mine
+    }
+
+    /// The symbols that runs of an entry find, under names that no other symbol has.
+    fn add_found(&mut self, entry: usize, graph: &Graph) {
+        for (SymbolId(i), symbol) in graph.symbols().iter().filter(|(_, symbol)| symbol.found) {
+            let own = self.symbols.new_found(&symbol.name, symbol.max);
+            self.variables[entry].symbols[i as usize] = self.add_symbol(entry, own);
+        }
+    }
+
+    fn add_symbol(&mut self, entry: usize, symbol: Symbol) -> SymbolId {
+        self.symbol_entries.push(entry);
+        self.symbols.push(symbol)
+    }
+
+    /// Scalars by name, numbered before anything names them.
+    fn add_scalars(&mut self, graph: &Graph) -> Vec<ScalarId> {
+        let names = graph.scalars().into_iter().map(|v| graph.value(v).name.clone());
+        names.map(|name| ScalarId(self.scalars.insert_full(name).0 as u32)).collect()
     }
 
     fn compare_symbols(&mut self, entry: usize, known: SymbolId, symbol: &Symbol) {
@@ -181,8 +222,8 @@ impl Shared<'_> {
 
     /// Params, states and scalars by name; inputs are seen so that no name is two things.
     fn add_leaves(&mut self, entry: usize, graph: &Graph) {
-        let symbols = self.symbols_of[entry].clone();
-        let map = |e: &DimExpr| with_symbols(e, &symbols);
+        let variables = std::mem::take(&mut self.variables[entry]);
+        let map = |e: &DimExpr| variables.map(e);
         for (_, node) in graph.nodes().filter(|(_, node)| kind(&node.op).is_some()) {
             let (mut op, mut ty) = (node.op.clone(), graph.ty(node.output()).clone());
             op.map_dims(&map);
@@ -199,6 +240,7 @@ impl Shared<'_> {
                 self.leaves.insert(name, leaf);
             }
         }
+        self.variables[entry] = variables;
     }
 
     /// What is wrong with a leaf of this entry, given that of an earlier one.
@@ -218,57 +260,37 @@ impl Shared<'_> {
         Some(EntryError::Unlike { kind, name, declared, entries })
     }
 
-    /// The leaves that entries share, in the order of their numbers.
+    /// The leaves that entries share, in the order of their numbers: params, states, scalars.
     fn in_order(&self) -> impl Iterator<Item = (&Arc<str>, &Leaf)> {
-        let rank = |op: &Op| match op {
-            Op::Param(_) => 0,
-            Op::State(_) => 1,
-            _ => 2,
-        };
-        let mut order: Vec<_> = self.leaves.iter().filter(|(_, l)| is_shared(&l.op)).collect();
-        order.sort_by_key(|(_, leaf)| rank(&leaf.op));
-        order.into_iter()
+        let of = |pick: fn(&Op) -> bool| self.leaves.iter().filter(move |(_, leaf)| pick(&leaf.op));
+        let scalars = self.scalars.iter().filter_map(|name| self.leaves.get_key_value(name));
+        of(|op| matches!(op, Op::Param(_))).chain(of(|op| matches!(op, Op::State(_)))).chain(scalars)
     }
 
-    fn entry(&self, graph: &Graph, symbols: &[SymbolId]) -> EntryGraph {
-        let mut own = symbols.to_vec();
-        own.sort_unstable();
-        EntryGraph { graph: self.rebuild(graph, symbols), symbols: own }
+    fn entry(&self, graph: &Graph, variables: &Variables) -> EntryGraph {
+        let graph = self.rebuild(graph, variables);
+        let mut named = graph.named_symbols();
+        let conditions = graph.constraints().iter().flat_map(|c| [&c.left, &c.right]);
+        conditions.for_each(|e| e.visit_vars(|v| named.extend(v.symbol())));
+        EntryGraph { graph, symbols: named.into_iter().collect() }
     }
 
     /// An entry's graph over the leaves of all.
-    fn rebuild(&self, graph: &Graph, symbols: &[SymbolId]) -> Graph {
+    fn rebuild(&self, graph: &Graph, variables: &Variables) -> Graph {
         let own: IndexMap<&str, ValueId> =
             graph.leaves(is_shared).into_iter().map(|v| (&*graph.value(v).name, v)).collect();
-        let mut rebuilt = Rebuilt::new(graph, self.symbols.clone());
-        let mut scalars = vec![ScalarId(0); graph.scalars().len()];
-        let numbers: IndexMap<ValueId, usize> = graph.scalars().into_iter().zip(0..).collect();
-        let mut count = 0;
+        let foreign = self.in_order().map(|(name, _)| name).filter(|name| !own.contains_key(&***name));
+        let mut rebuilt = Rebuilt::new(graph, self.symbols.clone(), foreign.cloned().collect());
         for (name, leaf) in self.in_order() {
             let mine = own.get(&**name).copied();
             let value = rebuilt.leaf(name, leaf, mine.is_some());
             if let Some(old) = mine {
                 rebuilt.values[old.index()] = Some(value);
-                numbers.get(&old).into_iter().for_each(|&n| scalars[n] = ScalarId(count));
             }
-            count += u32::from(matches!(leaf.op, Op::Scalar(_)));
         }
-        let map = |e: &DimExpr| {
-            e.substitute(&|var| match var {
-                Var::Symbol(SymbolId(i)) => symbols.get(i as usize).map(|&id| DimExpr::symbol(id)),
-                Var::Scalar(ScalarId(i)) => scalars.get(i as usize).map(|&id| DimExpr::scalar(id)),
-            })
-        };
-        rebuilt.rest(graph, &map);
+        rebuilt.rest(graph, &|e| variables.map(e));
         rebuilt.graph
     }
-}
-
-fn with_symbols(e: &DimExpr, symbols: &[SymbolId]) -> DimExpr {
-    e.substitute(&|var| match var {
-        Var::Symbol(SymbolId(i)) => symbols.get(i as usize).map(|&id| DimExpr::symbol(id)),
-        Var::Scalar(_) => None,
-    })
 }
 
 /// A graph while it is made again.
@@ -283,12 +305,12 @@ struct Rebuilt {
 }
 
 impl Rebuilt {
-    fn new(old: &Graph, symbols: SymbolTable) -> Rebuilt {
+    fn new(old: &Graph, symbols: SymbolTable, foreign: BTreeSet<Arc<str>>) -> Rebuilt {
         Rebuilt {
             graph: Graph::empty(old.name().to_owned(), symbols),
             values: vec![None; old.value_count()],
             names: old.values().map(|(_, info)| info.name.clone()).collect(),
-            foreign: BTreeSet::new(),
+            foreign,
         }
     }
 
@@ -305,9 +327,6 @@ impl Rebuilt {
             Op::Scalar(scalar) if !is_own => Scalar { advance: None, ..(**scalar).clone() }.into(),
             op => op.clone(),
         };
-        if !is_own {
-            self.foreign.insert(name.clone());
-        }
         self.graph.push_node(op, inputs.into_iter().collect(), [(leaf.ty.clone(), name.clone())])[0]
     }
 
@@ -329,9 +348,11 @@ impl Rebuilt {
         let of = |v: ValueId| self.values[v.index()].unwrap_or(v);
         let outputs = old.outputs().iter().map(|o| Output { name: o.name.clone(), value: of(o.value) });
         self.graph.outputs = outputs.collect();
-        let feeds =
-            old.feeds().iter().map(|f| Feed { state: of(f.state), kind: fed(&f.kind, map), ..f.clone() });
-        self.graph.feeds = feeds.collect();
+        for feed in old.feeds() {
+            let mut feed = Feed { state: of(feed.state), ..feed.clone() };
+            feed.kind.map_exprs(map);
+            self.graph.feeds.push(feed);
+        }
         self.graph.stop = old.stop();
         let constraints = old.constraints().iter();
         let constraints =
@@ -354,15 +375,5 @@ impl Rebuilt {
         }
         let made = self.graph.push_node(op, inputs, results);
         node.outputs.iter().zip(made).for_each(|(v, new)| self.values[v.index()] = Some(new));
-    }
-}
-
-fn fed(kind: &FeedKind, map: &dyn Fn(&DimExpr) -> DimExpr) -> FeedKind {
-    match kind {
-        FeedKind::Whole => FeedKind::Whole,
-        FeedKind::Prefix { axis, len } => FeedKind::Prefix { axis: *axis, len: map(len) },
-        FeedKind::Row { axis, src, dst, count } => {
-            FeedKind::Row { axis: *axis, src: map(src), dst: map(dst), count: map(count) }
-        }
     }
 }

@@ -7,7 +7,7 @@ use crate::shape::ValueType;
 use crate::state::Feed;
 use pumice_types::{DimExpr, SymbolId, SymbolTable, Tensor};
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// One application of an op.
@@ -327,6 +327,16 @@ impl Graph {
         self.values.shrink_to_fit();
         self.outputs.shrink_to_fit();
         self.constraints.shrink_to_fit();
+    }
+
+    /// The symbols that types, attributes and feeds name.
+    pub(crate) fn named_symbols(&self) -> BTreeSet<SymbolId> {
+        let mut named = BTreeSet::new();
+        let mut look = |e: &DimExpr| e.visit_vars(|v| named.extend(v.symbol()));
+        self.values.iter().flat_map(|v| v.ty.shape.iter()).for_each(&mut look);
+        self.nodes.iter().for_each(|node| node.op.visit_dims(&mut look));
+        self.feeds.iter().for_each(|feed| feed.kind.visit_exprs(&mut look));
+        named
     }
 
     /// The same graph with other symbol ranges, as a specialization has.

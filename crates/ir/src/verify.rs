@@ -251,12 +251,14 @@ fn stream_rule(graph: &Graph) -> Vec<BuildError> {
     errors
 }
 
-/// Whether a node draws what another has drawn, up to barriers. One whose step is behind a barrier draws again on
-/// purpose, and may use the numbers with other operands.
+/// Whether a node draws what another has drawn: its operands are the same up to barriers. A gradient draws again for
+/// its own first operand, which it waits for: its step is behind a barrier after that.
 fn repeats(graph: &Graph, first: &Node, again: &Node) -> bool {
     let bare = |v: &Option<ValueId>| v.map(|v| graph.before_barriers(v));
     let source = again.inputs.len().saturating_sub(3);
-    let ordered = again.inputs.last() != first.inputs.last();
+    let step = again.inputs.last().copied().flatten();
+    let awaited = step.and_then(|v| graph.def(v).op.is_barrier().then(|| graph.def(v).input(0)).flatten());
+    let ordered = awaited.is_some() && awaited == again.input(0);
     let types = |node: &Node| node.outputs.iter().map(|&v| graph.ty(v).clone()).collect::<Vec<_>>();
     let mut pairs = again.inputs.iter().zip(&first.inputs).enumerate();
     again.op == first.op

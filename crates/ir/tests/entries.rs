@@ -65,6 +65,51 @@ fn leaves_and_symbols_have_one_number_each() {
     assert_eq!(names(&graphs[0], graphs[0].params()), names(&graphs[1], graphs[1].params()));
 }
 
+/// The advance of a scalar names others by their numbers, which are not those of its own graph.
+#[test]
+fn advances_name_scalars_of_all_entries() {
+    let counting = |names: &[&str], by: &str| {
+        let g = GraphBuilder::new("g");
+        let mut made = Vec::new();
+        for name in names {
+            made.push((*name, g.scalar(name, i32([0u64; 0]), 0.0, 9.0, 1.0)));
+        }
+        let of = made.iter().find(|(name, _)| *name == by).expect("one of them").1;
+        let at = g.scalar_advancing("at", 0, 100, 0, g.scalar_expr(of));
+        g.output("at", g.add(at, at));
+        g.build().expect("sound")
+    };
+    let (a, b) = (counting(&["k", "n"], "n"), counting(&["n"], "n"));
+    let same = over_one_interface(&[("a", &a), ("b", &b)]).expect("both advance by n");
+    for entry in &same {
+        let graph = &entry.graph;
+        assert_eq!(names(graph, graph.scalars()), ["k", "n", "at"]);
+        let Op::Scalar(at) = &graph.def(graph.scalars()[2]).op else { unreachable!("it is a scalar") };
+        assert_eq!(at.advance, Some(pumice_types::DimExpr::scalar(pumice_types::ScalarId(1))));
+        verify(graph, Form::Source).expect("sound");
+    }
+    let other = counting(&["n", "k"], "k");
+    let wrong = over_one_interface(&[("b", &b), ("other", &other)]).expect_err("they advance by n and by k");
+    assert!(wrong[0].to_string().contains("scalar `at` is declared otherwise"), "{}", wrong[0]);
+}
+
+/// A symbol that a graph declares and names nowhere is none of the entry's.
+#[test]
+fn entries_have_the_symbols_that_they_name() {
+    let g = GraphBuilder::new("g");
+    let x = g.input("x", f32([sym("n", 1..=4)]));
+    g.output("loss", g.reduce_sum(g.input("target", f32([sym("m", 1..=4)])), &[0], false));
+    g.output("y", g.neg(x));
+    let whole = g.build().expect("sound");
+    let part = whole.with_outputs(&["y"]);
+    let entries = over_one_interface(&[("eval", &whole), ("predict", &part)]).expect("one interface");
+    let own: Vec<Vec<&str>> = entries
+        .iter()
+        .map(|e| e.symbols.iter().filter_map(|id| Some(e.graph.symbols().get(*id)?.name.as_str())).collect())
+        .collect();
+    assert_eq!(own, [vec!["n", "m"], vec!["n"]]);
+}
+
 #[test]
 fn one_graph_stays_as_it_is() {
     let graph = step();
@@ -117,5 +162,5 @@ fn every_contradiction_is_named() {
         Some("a program needs an entry at least".into())
     );
     let twice = over_one_interface(&[("a", &a), ("a", &a)]).map_err(|e| e[0].to_string());
-    assert_eq!(twice.err(), Some("the name `a` is that of no entry or of two".into()));
+    assert_eq!(twice.err(), Some("the entry name `a` is empty or used twice".into()));
 }

@@ -1,8 +1,9 @@
 //! What changed between two plans. In: two plans. Out: one difference per thing that is not the same; none only where
 //! the plans are equal. Never here: a judgement.
 
+use crate::entry::Entry;
 use crate::hist::run_label;
-use crate::plan::{Plan, Program, Run, Segment};
+use crate::plan::{IoSlot, Plan, Program, Run, Segment};
 use crate::print::{branches, turns_of};
 use crate::region::RegionKind;
 use crate::step::Step;
@@ -43,6 +44,20 @@ impl fmt::Display for Difference {
             Difference::Changed { what, from, to } => write!(f, "~ {what}: {from} -> {to}"),
         }
     }
+}
+
+/// An entry's inputs, or its outputs.
+type Slots = for<'p> fn(&'p Plan, &Entry) -> &'p [IoSlot];
+
+/// Slots with their places, named by their entries where there are several.
+fn io_slots(plan: &Plan, of: Slots) -> Vec<(String, String)> {
+    let several = plan.entries.len() > 1;
+    let name = |entry: &Entry, slot: &IoSlot| match several {
+        true => format!("{} of entry {}", slot.name, entry.name),
+        false => slot.name.clone(),
+    };
+    let slots = plan.entries.iter().flat_map(|e| of(plan, e).iter().map(move |slot| (e, slot)));
+    slots.map(|(entry, slot)| (name(entry, slot), slot.span.to_string())).collect()
 }
 
 /// All differences, in the order of the plan's parts.
@@ -107,8 +122,13 @@ impl List<'_> {
         }
         self.named("param", &a.params, &b.params, |p| (p.name.clone(), p.span.to_string()));
         self.named("state", &a.states, &b.states, |s| (s.name.clone(), s.span.to_string()));
-        self.named("input", &a.inputs, &b.inputs, |s| (s.name.clone(), s.span.to_string()));
-        self.named("output", &a.outputs, &b.outputs, |s| (s.name.clone(), s.span.to_string()));
+        self.named("entry", &a.entries, &b.entries, |e| {
+            (e.name.clone(), format!("symbols {:?}, advancing {:?}", e.symbols, e.advancing))
+        });
+        for (what, of) in [("input", Plan::inputs_of as Slots), ("output", Plan::outputs_of)] {
+            let [from, to] = [a, b].map(|plan| io_slots(plan, of));
+            self.named(what, &from, &to, |slot| slot.clone());
+        }
     }
 
     /// Streams are matched by the names of their params.

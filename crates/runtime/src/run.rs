@@ -150,7 +150,8 @@ impl Session {
     ///
     /// # Errors
     /// Before anything is written:
-    /// - [`RuntimeError::NoSteps`], and [`RuntimeError::MissingParams`] for params never set;
+    /// - [`RuntimeError::NoSteps`], [`RuntimeError::MissingParams`] for params never set, and
+    ///   [`RuntimeError::MissingStates`] for states that begin with what was not given;
     /// - [`RuntimeError::UnknownName`], [`RuntimeError::Duplicate`], [`RuntimeError::MissingInputs`] or
     ///   [`RuntimeError::InputNotKept`] for an input by its name;
     /// - [`RuntimeError::DType`], [`RuntimeError::Tensor`], [`RuntimeError::Rank`] or

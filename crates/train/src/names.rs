@@ -23,7 +23,7 @@ pub const BASE: &str = "train/base";
 
 /// State, i32 of rank 0: how many updates were made.
 pub const UPDATES: &str = "train/updates";
-/// State, i32 of rank 0: updates made since the last one that was not.
+/// State, i32 of rank 0: updates made since the last one that was not, or since the scale of the loss grew.
 pub const GOOD: &str = "train/good";
 /// State, i32 of rank 0: updates that were not made.
 pub const SKIPS: &str = "train/skips";

@@ -74,8 +74,8 @@ impl Schedule {
         Schedule::of(1.0, Form::Custom(Arc::new(rate)))
     }
 
-    /// The first so many updates rise in a line: update n, counted from 1, has n / `updates` of the peak. The form
-    /// begins after them.
+    /// The first so many updates rise in a line: update n, counted from 1, has n / `updates` of the peak, which for a
+    /// function of one's own is its first value. The form begins after them.
     #[must_use]
     pub fn warmup(self, updates: u64) -> Schedule {
         Schedule { warmup: updates, ..self }
@@ -93,10 +93,25 @@ impl Schedule {
         Schedule { last: rate, ..self }
     }
 
+    /// What is wrong with it, if anything is: a form that falls towards an end needs one.
+    pub(crate) fn mistake(&self) -> Option<String> {
+        let falls = matches!(self.form, Form::Linear | Form::Cosine | Form::Polynomial { .. });
+        if falls && self.total.is_none() {
+            return Some(format!("a {self:?} falls towards an end: say `.total(updates)`"));
+        }
+        let end = matches!(self.form, Form::OneCycle) && self.total.is_none_or(|total| total <= self.warmup);
+        let first = self.rate(0);
+        match end || !first.is_finite() {
+            true => Some(format!("a {self:?} begins with {first}")),
+            false => None,
+        }
+    }
+
     /// The rate of the update before which so many were made.
     pub fn rate(&self, updates: u64) -> f64 {
         if updates < self.warmup {
-            return self.peak * (updates + 1) as f64 / self.warmup as f64;
+            let peak = if let Form::Custom(rate) = &self.form { rate(0) } else { self.peak };
+            return peak * (updates + 1) as f64 / self.warmup as f64;
         }
         let n = updates - self.warmup;
         let total = self.total.map(|total| total.saturating_sub(self.warmup));
@@ -108,7 +123,7 @@ impl Schedule {
             Form::Polynomial { power } => between((1.0 - passed(n, total)).powf(*power)),
             Form::Step { every, factor } => self.peak * factor.powf((n / (*every).max(1)) as f64),
             Form::OneCycle => self.one_cycle_rate(n, total.unwrap_or(0)),
-            Form::Custom(rate) => self.peak * rate(n),
+            Form::Custom(rate) => rate(n),
         }
     }
 

@@ -157,6 +157,7 @@ fn wrong_recipe(recipe: &Recipe) -> Vec<TrainError> {
     if let Some(reason) = recipe.optimizer.mistake() {
         wrong.push(TrainError::Optimizer { optimizer: recipe.optimizer.name().to_owned(), reason });
     }
+    wrong.extend(recipe.schedule.mistake().map(TrainError::Recipe));
     let mut say = |wrong_so: bool, what: &str| {
         if wrong_so {
             wrong.push(TrainError::Recipe(what.to_owned()));

@@ -1,5 +1,5 @@
 //! Values of ops by others' code (`tests/reference/op_goldens.py` and `goldens_*.py`: the onnx package's evaluator,
-//! NumPy, SciPy), on the evaluator, the interpreter and the device: what evaluator and kernels share, one hand, may be
+//! NumPy, SciPy, PyTorch), on the evaluator, the interpreter and the device: what evaluator and kernels share, one hand, may be
 //! wrong in both.
 
 mod counted;
@@ -8,6 +8,7 @@ mod found;
 mod images;
 mod products;
 mod random;
+mod rows;
 mod signal;
 mod transformer;
 
@@ -34,6 +35,7 @@ const SUITE: Suite = Suite {
         include_str!("../../data/op_goldens_images.json"),
         include_str!("../../data/op_goldens_products.json"),
         include_str!("../../data/op_goldens_random.json"),
+        include_str!("../../data/op_goldens_rows.json"),
         include_str!("../../data/op_goldens_signal.json"),
         include_str!("../../data/op_goldens_transformer.json"),
     ],
@@ -73,7 +75,8 @@ fn data(case: &Golden) -> usize {
 
 /// The results, of operands that are data.
 fn build(case: &Golden, g: &GraphBuilder, x: &[Option<Value>]) -> Vec<Value> {
-    let built = random::build(case, g, x).or_else(|| forms::build(case, g, x));
+    let built =
+        random::build(case, g, x).or_else(|| forms::build(case, g, x)).or_else(|| rows::build(case, g, x));
     built.unwrap_or_else(|| build_of_all(case, g, &x.iter().copied().flatten().collect::<Vec<_>>()))
 }
 
@@ -81,7 +84,10 @@ fn build(case: &Golden, g: &GraphBuilder, x: &[Option<Value>]) -> Vec<Value> {
 fn near(case: &Golden, want: &[f64]) -> Near {
     let op = case.op.as_str();
     let floor = images::floor(op).or_else(|| products::floor(op)).or_else(|| transformer::floor(op));
-    let floor = floor.or_else(|| forms::floor(op)).unwrap_or_else(|| signal::floor(op, want));
+    let floor = floor
+        .or_else(|| forms::floor(op))
+        .or_else(|| rows::floor(op))
+        .unwrap_or_else(|| signal::floor(op, want));
     // A number that is rounded to 16 bits may be the next one.
     Near { share: if case.word("dtype") == "f16" { 1e-3 } else { 2e-6 }, floor }
 }

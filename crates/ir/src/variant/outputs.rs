@@ -2,8 +2,7 @@
 
 use super::Copy;
 use crate::graph::Graph;
-use pumice_types::{DimExpr, ScalarId, SymbolId, Var};
-use std::collections::BTreeSet;
+use pumice_types::{DimExpr, ScalarId, Var};
 
 impl Graph {
     /// The graph of these outputs alone, and of the states that it writes: all else is gone, leaves of the interface
@@ -31,25 +30,16 @@ impl Graph {
             copy.node(id, op);
         }
         let mut graph = copy.finish(&outputs);
-        let named = symbols(&graph);
+        for feed in &mut graph.feeds {
+            feed.kind.map_exprs(&|e| kept.renumbered(e));
+        }
+        let named = graph.named_symbols();
         graph.constraints.retain(|c| {
             let foreign = |v: Var| v.symbol().is_some_and(|id| !named.contains(&id));
             [&c.left, &c.right].iter().all(|e| e.find_var(foreign).is_none())
         });
-        for feed in &mut graph.feeds {
-            feed.kind.map_exprs(&|e| kept.renumbered(e));
-        }
         graph
     }
-}
-
-/// The symbols that types and attributes name.
-fn symbols(graph: &Graph) -> BTreeSet<SymbolId> {
-    let mut named = BTreeSet::new();
-    let mut look = |e: &DimExpr| e.visit_vars(|v| named.extend(v.symbol()));
-    graph.values.iter().flat_map(|v| v.ty.shape.iter()).for_each(&mut look);
-    graph.nodes.iter().for_each(|node| node.op.visit_dims(&mut look));
-    named
 }
 
 /// What stays.

@@ -1,11 +1,14 @@
 //! Entries: their names, and that inputs, outputs and runs are each of one entry.
 //!
-//! The parts of the lists follow each other and leave nothing out, so every input and output is of one entry. A run
+//! An entry names every symbol that its runs need a value of. The parts of the lists follow each other and leave nothing out, so every input and output is of one entry. A run
 //! names an entry there is; `ranges` finds that each has runs. Which inputs a run reads and which scalars it advances
 //! is asked where its program is followed.
 
 use super::error::{Fault, Findings};
+use crate::entry::Entry;
+use crate::frame::FrameSlot;
 use crate::plan::Plan;
+use pumice_types::{DimExpr, SymbolId};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -34,7 +37,7 @@ fn sound(plan: &Plan) -> Result<(), String> {
     let (inputs, outputs) = (plan.entries.iter().map(|e| &e.inputs), plan.entries.iter().map(|e| &e.outputs));
     follow("inputs", inputs, plan.inputs.len())?;
     follow("outputs", outputs, plan.outputs.len())?;
-    plan.entries.iter().try_for_each(|entry| {
+    plan.entries.iter().enumerate().try_for_each(|(number, entry)| {
         let wrong =
             |what: &str| Err(format!("the {what} of `{}` do not ascend or are not there", entry.name));
         let symbols: Vec<u32> = entry.symbols.iter().map(|id| id.0).collect();
@@ -46,8 +49,37 @@ fn sound(plan: &Plan) -> Result<(), String> {
         if !ascend(&advancing, plan.scalars.len()) || !advancing.iter().all(advances) {
             return wrong("scalars that advance");
         }
-        Ok(())
+        match unnamed(plan, number, entry).and_then(|id| plan.symbols.get(id)) {
+            Some(symbol) => Err(format!("`{}` does not name {symbol}, which its runs need", entry.name)),
+            None => Ok(()),
+        }
     })
+}
+
+/// A symbol that slots, frames, conditions or values of an entry name, that no run finds, and that the entry does not
+/// say it needs: a run would take its largest value where nobody gave one.
+fn unnamed(plan: &Plan, number: usize, entry: &Entry) -> Option<SymbolId> {
+    let mut missing = None;
+    let mut named = |e: &DimExpr| {
+        e.visit_vars(|v| {
+            let needed = v.symbol().filter(|id| !entry.has_symbol(*id) && !plan.symbols.is_found(*id));
+            missing = missing.or(needed);
+        });
+    };
+    let slots = plan.inputs_of(entry).iter().chain(plan.outputs_of(entry));
+    slots.flat_map(|slot| slot.shape.iter()).for_each(&mut named);
+    for (_, run) in plan.runs_of(number) {
+        run.checks.iter().for_each(|check| named(&check.value));
+        run.program.values.iter().flat_map(|v| v.shape.iter()).for_each(&mut named);
+        for word in &run.frame.words {
+            match word {
+                FrameSlot::Bound(id) => named(&DimExpr::symbol(*id)),
+                FrameSlot::Expr(e) => named(e),
+                _ => {}
+            }
+        }
+    }
+    missing
 }
 
 /// Parts of a list that follow each other from its beginning to its end.

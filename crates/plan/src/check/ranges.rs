@@ -109,15 +109,17 @@ fn corner(cuts: &[Vec<u64>], mut cell: usize) -> Vec<u64> {
     corner
 }
 
-/// The first run that does not have one range for each symbol, inside the symbol's own.
+/// The first run that does not have one range for each symbol, inside the symbol's own: all of it for one that runs
+/// find, or that its entry does not name.
 fn wrong_range(plan: &Plan) -> Option<String> {
     for (i, run) in plan.runs.iter().enumerate() {
         let (ranges, symbols) = (run.ranges.len(), plan.symbols.len());
         if ranges != symbols {
             return Some(format!("run {i} has {ranges}, there are {symbols} symbols"));
         }
-        for ((_, symbol), &(lo, hi)) in plan.symbols.iter().zip(&run.ranges) {
-            if symbol.found && (lo, hi) != (symbol.min, symbol.max) {
+        for ((id, symbol), &(lo, hi)) in plan.symbols.iter().zip(&run.ranges) {
+            let foreign = plan.entry_of(run).is_some_and(|entry| !entry.has_symbol(id));
+            if (symbol.found || foreign) && (lo, hi) != (symbol.min, symbol.max) {
                 return Some(format!("run {i} is for some values of {symbol}"));
             }
             if lo > hi || lo < symbol.min || hi > symbol.max {

@@ -36,6 +36,22 @@ pub enum TrainerError {
         /// The norm of all gradients.
         norm: f64,
     },
+    /// Too few or too many batches for one update.
+    #[error("an update is made of 1 to {most} batches, {given} are given")]
+    Batches {
+        /// How many are given.
+        given: usize,
+        /// As many as the recipe accumulates.
+        most: usize,
+    },
+    /// A learning rate, or another number of an update, that is not finite.
+    #[error("the schedule gives update {update} the number {number}; every rate must be finite")]
+    Number {
+        /// Which update, counted from 1.
+        update: u64,
+        /// The number.
+        number: f32,
+    },
     /// An entry that this graph or recipe does not have.
     #[error("there is no entry `{entry}`: {why}")]
     NoEntry {

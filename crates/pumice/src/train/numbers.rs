@@ -1,6 +1,7 @@
 //! The rows of numbers on the device: bound once, and again when the count of updates leaves them.
 
-use pumice_runtime::{RuntimeError, Session};
+use super::error::TrainerError;
+use pumice_runtime::Session;
 use pumice_train::{Numbers, TABLE_ROWS, names};
 use pumice_types::TensorView;
 
@@ -21,19 +22,28 @@ impl Rows {
         *self = Rows::new(numbers);
     }
 
+    /// Nothing is known to be on the device.
+    pub(super) fn forget(&mut self) {
+        self.base = None;
+    }
+
     /// The row of the next update is there for the entry that the session has selected.
     ///
     /// # Errors
-    /// The device fails.
-    pub(super) fn bind(&mut self, session: &mut Session, updates: u64) -> Result<(), RuntimeError> {
+    /// A number that is not finite; the device fails.
+    pub(super) fn bind(&mut self, session: &mut Session, updates: u64) -> Result<(), TrainerError> {
         let there = self.base.is_some_and(|base| (base..base.saturating_add(TABLE_ROWS)).contains(&updates));
         if there {
             return Ok(());
         }
         let (table, columns) = (self.numbers.table(updates), self.numbers.columns() as u64);
+        if let Some(at) = table.iter().position(|number| !number.is_finite()) {
+            let (update, number) = (updates + 1 + at as u64 / columns, table[at]);
+            return Err(TrainerError::Number { update, number });
+        }
         session.bind_input(names::NUMBERS, TensorView::f32(&table, [TABLE_ROWS, columns]))?;
-        // A count of updates is an i32 on the device.
-        session.bind_input(names::BASE, TensorView::i32(&[updates.min(i32::MAX as u64) as i32], []))?;
+        // The count of updates wraps on the device, and its distance to the base with it.
+        session.bind_input(names::BASE, TensorView::i32(&[updates as u32 as i32], []))?;
         self.base = Some(updates);
         Ok(())
     }

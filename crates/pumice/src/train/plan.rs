@@ -53,6 +53,6 @@ impl fmt::Display for TrainPlan<'_> {
                 writeln!(f, "  scratch {}  floor {:.0} us", s.scratch, s.floor.total_us)?;
             }
         }
-        write!(f, "a batch is one run; nothing is computed twice")
+        Ok(())
     }
 }

@@ -8,9 +8,10 @@ use super::report::{Evaluation, Report};
 use super::run::Run;
 use crate::{Device, Executable, Options};
 use pumice_ir::Graph;
-use pumice_runtime::{RunOptions, RuntimeError, Session};
+use pumice_plan::Precision;
+use pumice_runtime::{RunOptions, RuntimeError, Session, TensorInfo};
 use pumice_train::{Init, Recipe, Schedule, Trained, names, step_graphs};
-use pumice_types::{ByteSource, Tensor, TensorView};
+use pumice_types::{ByteSource, DType, Encoding, Tensor, TensorView};
 use std::collections::BTreeSet;
 use std::time::Instant;
 
@@ -18,7 +19,8 @@ use std::time::Instant;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TrainOptions {
-    /// As for any program: precision, specializations, placement.
+    /// As for any program: precision, specializations, placement. [`Precision::F16`] scales the loss
+    /// ([`Recipe::loss_scale`]).
     pub compile: Options,
 }
 
@@ -64,7 +66,9 @@ impl Trainer {
         device: &Device,
         options: &TrainOptions,
     ) -> Result<Trainer, TrainerError> {
-        let made = step_graphs(graph, recipe)?;
+        // Gradients of rounded factors need the scale; f32 and bf16 have the range for them.
+        let scaled = (options.compile.precision == Precision::F16).then(|| recipe.clone().loss_scale());
+        let made = step_graphs(graph, scaled.as_ref().unwrap_or(recipe))?;
         let exe = crate::compile_entries(&made.entries(), device, &options.compile)?;
         let outputs = made.update.as_ref().unwrap_or(&made.step).outputs();
         let has = |name: &str| outputs.iter().any(|o| o.name == name);
@@ -102,12 +106,15 @@ impl Trainer {
         self.updates
     }
 
-    /// Gives every param, frozen ones too, its first value by the rules.
+    /// Gives every trained param its first value by the rules, and every frozen one of floats that has none yet.
     ///
     /// # Errors
     /// [`TrainerError::Recipe`] for each param that no rule is for; [`TrainerError::Run`] where the device fails.
     pub fn init(&mut self, init: &Init, seed: u64) -> Result<(), TrainerError> {
-        let frozen = self.exe.params();
+        let missing = self.exe.missing_params();
+        let floats = |p: &TensorInfo| p.encoding.plain().is_some_and(DType::is_float);
+        let frozen = self.exe.params().into_iter().filter(|p| missing.contains(&p.name) && floats(p));
+        let frozen: Vec<TensorInfo> = frozen.collect();
         let extents: Vec<Vec<u64>> = frozen.iter().map(|p| p.shape.iter().map(|e| e.max).collect()).collect();
         let params = frozen.iter().zip(&extents).map(|(p, shape)| (p.name.as_str(), shape.as_slice()));
         let trained = self.trained.iter().map(|t| (t.name.as_str(), t.shape.as_slice()));
@@ -135,13 +142,19 @@ impl Trainer {
         Ok(())
     }
 
-    /// Gives one param a value, f32 or as it is stored.
+    /// Gives one param a value: f32, or as the graph has it.
     ///
     /// # Errors
     /// [`TrainerError::Run`] for a name that no param has, and for a tensor unlike the param.
     pub fn set(&mut self, name: &str, value: TensorView<'_>) -> Result<(), TrainerError> {
         if self.trained.iter().any(|t| t.name == name) {
-            self.session.state(name)?.write(value)?;
+            let halves = matches!(value.encoding(), Encoding::Plain(DType::F16 | DType::BF16));
+            let wide = if halves { value.encoding().decode(value.bytes()) } else { None };
+            let mut state = self.session.state(name)?;
+            match wide.map(|wide| Tensor::new(&wide, value.shape())) {
+                Some(Ok(wide)) => state.write(wide.view())?,
+                _ => state.write(value)?,
+            }
             self.missing.remove(name);
         } else {
             self.exe.set_param_view(name, value)?;
@@ -178,11 +191,25 @@ impl Trainer {
     /// One update, made of these batches: one, or as many as the recipe accumulates.
     ///
     /// # Errors
-    /// [`TrainerError::NotSet`] before anything runs; [`TrainerError::Run`] for a batch that does not fit, what an op
-    /// reports, and the device; [`TrainerError::NotFinite`] where the recipe stops there.
+    /// Before anything runs [`TrainerError::NotSet`], [`TrainerError::Batches`] and [`TrainerError::Number`];
+    /// [`TrainerError::Run`] for a batch that does not fit, and where the device fails; nothing of the batches before it
+    /// is kept then. Also for what an op reports (a target that is no class): where that is in the run that updates, the
+    /// update was made, and what was out of range counted as 0. [`TrainerError::NotFinite`] where the recipe stops there.
     pub fn update(&mut self, batches: &[Batch]) -> Result<Report, TrainerError> {
         self.check_set()?;
+        let (given, most) = (batches.len(), self.runs_an_update);
+        if given == 0 || given > most {
+            return Err(TrainerError::Batches { given, most });
+        }
         let begun = Instant::now();
+        if let Err(error) = self.run_update(batches) {
+            self.recover()?;
+            return Err(error);
+        }
+        self.report(begun)
+    }
+
+    fn run_update(&mut self, batches: &[Batch]) -> Result<(), TrainerError> {
         if self.runs_an_update == 1 {
             self.session.entry("step")?;
             self.rows.bind(&mut self.session, self.updates)?;
@@ -198,7 +225,30 @@ impl Trainer {
             self.rows.bind(&mut self.session, self.updates)?;
             self.session.execute(&[], &RunOptions::default())?;
         }
-        self.report(begun)
+        Ok(())
+    }
+
+    /// After a run that failed: what the device counted, and nothing accumulated.
+    fn recover(&mut self) -> Result<(), TrainerError> {
+        self.rows.forget();
+        self.updates = self.count(names::UPDATES)?;
+        self.skips = self.count(names::SKIPS)?;
+        if self.runs_an_update > 1 {
+            let sums = self.trained.iter().map(|t| names::accumulated(&t.name));
+            let all: Vec<String> =
+                [names::WEIGHTS, names::LOSSES].map(str::to_owned).into_iter().chain(sums).collect();
+            let has = |name: &String| self.exe.plan().states.iter().any(|state| state.name == *name);
+            for name in all.iter().filter(|name| has(name)).cloned().collect::<Vec<_>>() {
+                self.session.state(&name)?.reset()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A count that the device keeps.
+    fn count(&mut self, name: &str) -> Result<u64, TrainerError> {
+        let bytes = self.session.state(name)?.read()?.into_bytes();
+        Ok(bytes.first_chunk().map_or(0, |word| u64::from(u32::from_le_bytes(*word))))
     }
 
     fn report(&mut self, begun: Instant) -> Result<Report, TrainerError> {

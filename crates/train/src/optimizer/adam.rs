@@ -55,7 +55,9 @@ impl Moments {
     }
 
     fn mistake(&self, weight_decay: f64) -> Option<String> {
-        let betas = outside(&[("beta1", self.beta1), ("beta2", self.beta2)], 0.0, 1.0);
+        // A beta that f32 rounds to 1 would correct by infinity.
+        let betas = [("beta1", self.beta1), ("beta2", self.beta2)].map(|(name, beta)| (name, in_f32(beta)));
+        let betas = outside(&betas, 0.0, 1.0);
         let others = [("epsilon", self.epsilon), ("weight_decay", weight_decay)];
         betas.or_else(|| outside(&others, 0.0, f64::INFINITY))
     }

@@ -54,9 +54,9 @@ impl OpDef for SoftmaxCrossEntropy {
     const STEERS: &'static [&'static str] = &["target"];
     const GRAD: Grad<Self> = Grad::Rule(rule);
 
-    /// The weight is that of targets alone.
+    /// The weight is that of targets alone: of a mean the sum of theirs, else 1.
     fn result_moves_with(&self, result: usize, operand: usize) -> bool {
-        result != 1 || operand == 2
+        result != 1 || operand == 2 && self.reduction.is_mean()
     }
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
