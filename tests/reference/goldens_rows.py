@@ -50,7 +50,7 @@ def smoothed():
             for weighted in [False, True]:
                 scores, target = 3 * floats(*shape), whole(0, shape[1], (shape[0],) + shape[2:], np.int64)
                 w = np.abs(floats(shape[1])) + np.float32(0.25) if weighted else None
-                smoothing = float(np.float32(0.1))
+                smoothing = float(np.float32(0.4 if weighted else 0.1))
                 terms = lambda how: F.cross_entropy(wide(scores), torch.from_numpy(target), None if w is None else wide(w),
                                                     label_smoothing=smoothing, reduction=how)
                 applied = target.size if w is None else w.astype(np.float64)[target].sum()

@@ -259,7 +259,8 @@ fn entries_ask_for_their_own_symbols() {
         g.build().expect("sound")
     };
     for runs in [1, 2] {
-        let mut trainer = trainer(&graph, &recipe().accumulate(runs), &Device::cpu());
+        let recipe = Recipe::new(AdamW::default()).accumulate(runs);
+        let mut trainer = trainer(&graph, &recipe, &Device::cpu());
         let x = numbers(1, 16);
         let rows = Batch::new().with("x", Tensor::new(&x, &[2, 8]).expect("two rows"));
         let batch = rows.with("y", Tensor::new(&[1.0f32, 2.0, 3.0], &[3]).expect("three"));

@@ -40,4 +40,4 @@ macro_rules! examples {
         }
     };
 }
-examples! { cnn custom_op detector_tail host_op knn_graph log_mel mamba_block mlp moe_layer newton resident_accumulator sampler symbolic_batch tagger tiny_decoder }
+examples! { cnn custom_op detector_tail host_op knn_graph log_mel mamba_block mlp moe_layer newton resident_accumulator sampler second_derivatives symbolic_batch tagger tiny_decoder train_mlp }
