@@ -357,8 +357,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// Whether these values of the symbols are in this run's ranges; one without a value is found by the run, or another
-    /// entry's.
+    /// Whether these values of the symbols are in this run's ranges; one without a value is found by the run, or
+    /// another entry's.
     pub fn covers(&self, value: impl Fn(SymbolId) -> Option<u64>) -> bool {
         self.ranges
             .iter()

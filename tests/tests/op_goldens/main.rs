@@ -1,6 +1,6 @@
 //! Values of ops by others' code (`tests/reference/op_goldens.py` and `goldens_*.py`: the onnx package's evaluator,
-//! NumPy, SciPy, PyTorch), on the evaluator, the interpreter and the device: what evaluator and kernels share, one hand, may be
-//! wrong in both.
+//! NumPy, SciPy, PyTorch), on the evaluator, the interpreter and the device: what evaluator and kernels share, one
+//! hand, may be wrong in both.
 
 mod counted;
 mod forms;

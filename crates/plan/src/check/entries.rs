@@ -1,8 +1,8 @@
 //! Entries: their names, and that inputs, outputs and runs are each of one entry.
 //!
-//! An entry names every symbol that its runs need a value of. The parts of the lists follow each other and leave nothing out, so every input and output is of one entry. A run
-//! names an entry there is; `ranges` finds that each has runs. Which inputs a run reads and which scalars it advances
-//! is asked where its program is followed.
+//! An entry names every symbol that its runs need a value of. The parts of the lists follow each other and leave
+//! nothing out, so every input and output is of one entry. A run names an entry there is; `ranges` finds that each has
+//! runs. Which inputs a run reads and which scalars it advances is asked where its program is followed.
 
 use super::error::{Fault, Findings};
 use crate::entry::Entry;
@@ -37,23 +37,25 @@ fn sound(plan: &Plan) -> Result<(), String> {
     let (inputs, outputs) = (plan.entries.iter().map(|e| &e.inputs), plan.entries.iter().map(|e| &e.outputs));
     follow("inputs", inputs, plan.inputs.len())?;
     follow("outputs", outputs, plan.outputs.len())?;
-    plan.entries.iter().enumerate().try_for_each(|(number, entry)| {
-        let wrong =
-            |what: &str| Err(format!("the {what} of `{}` do not ascend or are not there", entry.name));
-        let symbols: Vec<u32> = entry.symbols.iter().map(|id| id.0).collect();
-        let advancing: Vec<u32> = entry.advancing.iter().map(|id| id.0).collect();
-        if !ascend(&symbols, plan.symbols.len()) {
-            return wrong("symbols");
-        }
-        let advances = |id: &u32| plan.scalars.get(*id as usize).is_some_and(|s| s.advance.is_some());
-        if !ascend(&advancing, plan.scalars.len()) || !advancing.iter().all(advances) {
-            return wrong("scalars that advance");
-        }
-        match unnamed(plan, number, entry).and_then(|id| plan.symbols.get(id)) {
-            Some(symbol) => Err(format!("`{}` does not name {symbol}, which its runs need", entry.name)),
-            None => Ok(()),
-        }
-    })
+    plan.entries.iter().enumerate().try_for_each(|(number, entry)| variables(plan, number, entry))
+}
+
+/// The symbols and scalars of an entry.
+fn variables(plan: &Plan, number: usize, entry: &Entry) -> Result<(), String> {
+    let wrong = |what: &str| Err(format!("the {what} of `{}` do not ascend or are not there", entry.name));
+    let symbols: Vec<u32> = entry.symbols.iter().map(|id| id.0).collect();
+    let advancing: Vec<u32> = entry.advancing.iter().map(|id| id.0).collect();
+    if !ascend(&symbols, plan.symbols.len()) {
+        return wrong("symbols");
+    }
+    let advances = |id: &u32| plan.scalars.get(*id as usize).is_some_and(|s| s.advance.is_some());
+    if !ascend(&advancing, plan.scalars.len()) || !advancing.iter().all(advances) {
+        return wrong("scalars that advance");
+    }
+    match unnamed(plan, number, entry).and_then(|id| plan.symbols.get(id)) {
+        Some(symbol) => Err(format!("`{}` does not name {symbol}, which its runs need", entry.name)),
+        None => Ok(()),
+    }
 }
 
 /// A symbol that slots, frames, conditions or values of an entry name, that no run finds, and that the entry does not

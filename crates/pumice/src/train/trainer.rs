@@ -192,9 +192,10 @@ impl Trainer {
     ///
     /// # Errors
     /// Before anything runs [`TrainerError::NotSet`], [`TrainerError::Batches`] and [`TrainerError::Number`];
-    /// [`TrainerError::Run`] for a batch that does not fit, and where the device fails; nothing of the batches before it
-    /// is kept then. Also for what an op reports (a target that is no class): where that is in the run that updates, the
-    /// update was made, and what was out of range counted as 0. [`TrainerError::NotFinite`] where the recipe stops there.
+    /// [`TrainerError::Run`] for a batch that does not fit, and where the device fails; nothing of the batches before
+    /// it is kept then. Also for what an op reports (a target that is no class): where that is in the run that updates,
+    /// the update was made, and what was out of range counted as 0. [`TrainerError::NotFinite`] where the recipe stops
+    /// there.
     pub fn update(&mut self, batches: &[Batch]) -> Result<Report, TrainerError> {
         self.check_set()?;
         let (given, most) = (batches.len(), self.runs_an_update);
