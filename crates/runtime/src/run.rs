@@ -201,7 +201,7 @@ impl Session {
             return Err(RuntimeError::NoSteps);
         }
         inner.params.check_set(&inner.plan)?;
-        self.check_given(inner)?;
+        self.check_given()?;
         match_inputs(inner, self.names(inner), inputs, &mut self.work.given)?;
         self.take_shapes(inner, inputs, options.keep)?;
         self.solve(inner)?;

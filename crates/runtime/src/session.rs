@@ -321,11 +321,17 @@ impl Session {
     ///
     /// # Errors
     /// [`RuntimeError::MissingStates`].
-    pub(crate) fn check_given(&self, inner: &Inner) -> Result<(), RuntimeError> {
-        let missing = inner.tables.given.iter().zip(&self.pending).map(|(given, pending)| *given && *pending);
-        let slots = inner.plan.states.iter().zip(missing).filter(|(_, missing)| *missing);
-        let names: Vec<String> = slots.map(|(slot, _)| slot.name.clone()).collect();
+    pub(crate) fn check_given(&self) -> Result<(), RuntimeError> {
+        let names = self.missing_states();
         if names.is_empty() { Ok(()) } else { Err(RuntimeError::MissingStates { names }) }
+    }
+
+    /// Names of the states that begin with what is given, and were not given.
+    pub fn missing_states(&self) -> Vec<String> {
+        let given = self.inner.tables.given.iter().zip(&self.pending);
+        let missing = given.map(|(given, pending)| *given && *pending);
+        let slots = self.inner.plan.states.iter().zip(missing).filter(|(_, missing)| *missing);
+        slots.map(|(slot, _)| slot.name.clone()).collect()
     }
 
     /// Writes the initial value of every state that waits for it. Where that is a param that was not set, or what was

@@ -22,6 +22,12 @@ pub(super) struct Ordered {
     now: Vec<(UnplacedVersion, Waits)>,
 }
 
+fn each_once(mut waits: Waits) -> Waits {
+    waits.sort_unstable();
+    waits.dedup();
+    waits
+}
+
 impl LowerCx<'_> {
     /// Readers of a result wait for what readers of `shown` wait for, and for whoever writes `after`.
     pub fn order(&mut self, result: ValueId, shown: ValueId, after: Option<ValueId>) {
@@ -30,9 +36,7 @@ impl LowerCx<'_> {
             waits.extend(self.ordered.of.get(&value).into_iter().flatten().copied());
             waits.extend(self.stored(value).ok().map(|at| at.version));
         }
-        waits.sort_unstable();
-        waits.dedup();
-        self.ordered.of.insert(result, waits);
+        self.ordered.of.insert(result, each_once(waits));
     }
 
     /// From now on steps read this value.
@@ -54,9 +58,7 @@ impl LowerCx<'_> {
         if self.ordered.now.is_empty() {
             return;
         }
-        let mut waits: Waits = self.ordered.now.iter().flat_map(|(_, waits)| waits).copied().collect();
-        waits.sort_unstable();
-        waits.dedup();
+        let waits = each_once(self.ordered.now.iter().flat_map(|(_, waits)| waits).copied().collect());
         for &result in &self.graph.node(node).outputs {
             let Ok(at) = self.stored(result) else { continue };
             let mut uses = self.unplaced.steps[first..].iter().flat_map(|step| &step.uses);
@@ -74,10 +76,7 @@ impl LowerCx<'_> {
             read.any(|v| v == version || self.is_copy_of(v, version))
         };
         let behind = self.ordered.now.iter().filter(|(version, _)| reads(*version));
-        let mut waits: Waits = behind.flat_map(|(_, waits)| waits).copied().collect();
-        waits.sort_unstable();
-        waits.dedup();
-        waits
+        each_once(behind.flat_map(|(_, waits)| waits).copied().collect())
     }
 
     /// The version in which a value lies, and what its readers wait for, if for anything.

@@ -12,7 +12,6 @@ use pumice_plan::Precision;
 use pumice_runtime::{RunOptions, RuntimeError, Session, TensorInfo};
 use pumice_train::{Init, Recipe, Schedule, Trained, names, step_graphs};
 use pumice_types::{ByteSource, DType, Encoding, Tensor, TensorView};
-use std::collections::BTreeSet;
 use std::time::Instant;
 
 /// How a trainer's program is compiled. Made from the default.
@@ -50,8 +49,6 @@ pub struct Trainer {
     /// Updates that were made, and that were not.
     updates: u64,
     skips: u64,
-    /// Weights without a value.
-    missing: BTreeSet<String>,
 }
 
 impl Trainer {
@@ -78,7 +75,6 @@ impl Trainer {
             guarded: has(names::FLAG),
             stops: has(names::STOP),
             rows: Rows::new(made.numbers.clone()),
-            missing: made.trained.iter().map(|t| t.name.clone()).collect(),
             trained: made.trained,
             updates: 0,
             skips: 0,
@@ -155,7 +151,6 @@ impl Trainer {
                 Some(Ok(wide)) => state.write(wide.view())?,
                 _ => state.write(value)?,
             }
-            self.missing.remove(name);
         } else {
             self.exe.set_param_view(name, value)?;
         }
@@ -317,11 +312,10 @@ impl Trainer {
     }
 
     fn check_set(&self) -> Result<(), TrainerError> {
-        let frozen = self.exe.missing_params();
-        if self.missing.is_empty() && frozen.is_empty() {
-            return Ok(());
-        }
-        Err(TrainerError::NotSet { names: self.missing.iter().cloned().chain(frozen).collect() })
+        let mut names = self.session.missing_states();
+        names.sort_unstable();
+        names.extend(self.exe.missing_params());
+        if names.is_empty() { Ok(()) } else { Err(TrainerError::NotSet { names }) }
     }
 
     /// An output of rank 0 of the last run, as a number; 1 for a true bool.
