@@ -218,6 +218,12 @@ impl ScalarBuilder {
         self.noted(&TEST_RULE, &[x], || self.lt(self.bitcast(x, RegType::I32), self.i32(0)))
     }
 
+    /// Whether a float is 0 or has its sign bit set, by its bits: a comparison by value takes a subnormal for 0 on some
+    /// devices (H200, 2026-11-28), and what is then multiplied by a large factor is far off.
+    pub fn zero_or_below(&self, x: Reg) -> Reg {
+        self.noted(&TEST_RULE, &[x], || self.le(self.bitcast(x, RegType::I32), self.i32(0)))
+    }
+
     /// The bits of |x|, as U32: ordered as the magnitudes are, NaN above infinity.
     pub(super) fn magnitude_bits(&self, x: Reg) -> Reg {
         self.and(self.bitcast(x, RegType::U32), self.u32(0x7fff_ffff))

@@ -54,7 +54,7 @@ impl OpDef for PRelu {
         // At 0 the slope counts for gradients, and an infinite one must not make a NaN of it.
         let (zero, infinite) = (b.f32(0.0), b.or(b.is_inf(slope), b.is_nan(slope)));
         let slope = b.select(b.and(b.eq(x, zero), infinite), zero, slope);
-        Some(b.select(b.le(x, zero), b.mul(slope, x), x))
+        Some(b.select(b.zero_or_below(x), b.mul(slope, x), x))
     }
 
     fn is_elementwise(&self) -> bool {
