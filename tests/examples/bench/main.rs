@@ -28,6 +28,7 @@ mod row;
 mod shapes;
 mod start;
 mod streams;
+mod training;
 
 use clap::Parser;
 use pumice::Graph;
@@ -224,6 +225,7 @@ fn cases(rig: &Rig, fresh: Option<&Path>) -> Outcome<Vec<Case>> {
     cases.extend(pools::cases(rig));
     cases.extend(resnet::cases(rig));
     cases.extend(encoder::cases());
+    cases.extend(training::cases(rig.judges_gpu()));
     if rig.is_cpu_driver() {
         cases.extend(cpu_driver::cases());
     }

@@ -1,0 +1,221 @@
+//! Training (G13): a step of each network by the device's clock, its batch bound and its numbers in the table.
+
+use crate::Case;
+use crate::clock::{Pace, Times};
+use crate::data;
+use crate::rig::{self, Rig, size};
+use crate::row::{Bar, Figures, Outcome, Row};
+use pumice::train::{AdamW, Recipe, StepGraphs, TABLE_ROWS, names, step_graphs};
+use pumice::{
+    DType, Executable, Graph, GraphBuilder, Options, RunOptions, Session, Tensor, TensorView, Value, f32, i32,
+};
+use pumice_ir::ops::attention::{Attention, AttentionLayout};
+use pumice_plan::RegionKind;
+use std::time::Instant;
+
+/// The cases.
+pub fn cases(full: bool) -> Vec<Case> {
+    let gpt =
+        size(full, Gpt::SMALL, Gpt { layers: 2, width: 64, heads: 4, vocab: 300, tokens: 32, batch: 2 });
+    let mlp = size(full, Mlp { batch: 128, sizes: [784, 128, 10] }, Mlp { batch: 8, sizes: [32, 16, 10] });
+    vec![
+        Case::new(format!("G13.gpt_b{}_s{}", gpt.batch, gpt.tokens), move |rig| {
+            measure(
+                rig,
+                &format!("G13.gpt_b{}_s{}", gpt.batch, gpt.tokens),
+                (&gpt.graph()?, gpt.vocab),
+                Bar::Ratio(0.9),
+            )
+        }),
+        Case::new("G13.mlp", move |rig| {
+            measure(rig, "G13.mlp", (&mlp.graph()?, mlp.sizes[2]), Bar::Ratio(0.6))
+        }),
+    ]
+}
+
+/// A decoder as GPT-2, its embedding tied to its head.
+#[derive(Clone, Copy)]
+struct Gpt {
+    layers: usize,
+    width: u64,
+    heads: u64,
+    vocab: u64,
+    tokens: u64,
+    batch: u64,
+}
+
+impl Gpt {
+    const SMALL: Gpt = Gpt { layers: 12, width: 768, heads: 12, vocab: 50_257, tokens: 512, batch: 4 };
+
+    fn graph(&self) -> Outcome<Graph> {
+        let g = GraphBuilder::new("gpt");
+        let rows = self.batch * self.tokens;
+        let (ids, target) = (g.input("ids", i32([self.batch, self.tokens])), g.input("target", i32([rows])));
+        let table = g.param("wte.weight", f32([self.vocab, self.width]));
+        let places = g.param("wpe.weight", f32([self.tokens, self.width]));
+        let mut x = g.add(g.embedding(table, ids), places);
+        for layer in 0..self.layers {
+            x = self.layer(&g, &format!("h.{layer}."), x);
+        }
+        let logits = g.linear(self.norm(&g, "ln_f.", x), table, None);
+        let logits = g.reshape(logits, &[rows as i64, self.vocab as i64]);
+        let (loss, weight) = g.softmax_cross_entropy(logits, target, None, Default::default());
+        g.output("loss", loss);
+        g.output("weight", weight);
+        Ok(g.build()?)
+    }
+
+    fn layer(&self, g: &GraphBuilder, name: &str, x: Value) -> Value {
+        let width = self.width;
+        let linear = |part: &str, x: Value, to: u64, from: u64| {
+            let weight = g.param(&format!("{name}{part}.weight"), f32([to, from]));
+            g.linear(x, weight, Some(g.param(&format!("{name}{part}.bias"), f32([to]))))
+        };
+        let h = linear("attn", self.norm(g, &format!("{name}ln_1."), x), 3 * width, width);
+        let heads = [self.batch, self.tokens, self.heads, width / self.heads].map(|n| n as i64);
+        let parts: Vec<Value> =
+            g.split(h, 2, &[width as i64; 3]).into_iter().map(|part| g.reshape(part, &heads)).collect();
+        let op = Attention { layout: AttentionLayout::Bshd, causal: true, ..Attention::default() };
+        let h = g.attention(parts[0], parts[1], parts[2], None, None, op);
+        let h = g.reshape(h, &[self.batch, self.tokens, width].map(|n| n as i64));
+        let x = g.add(x, linear("proj", h, width, width));
+        let h = linear("fc", self.norm(g, &format!("{name}ln_2."), x), 4 * width, width);
+        g.add(x, linear("out", g.gelu_tanh(h), width, 4 * width))
+    }
+
+    fn norm(&self, g: &GraphBuilder, name: &str, x: Value) -> Value {
+        let param = |part: &str| g.param(&format!("{name}{part}"), f32([self.width]));
+        g.layer_norm(x, param("weight"), Some(param("bias")), 1e-5)
+    }
+}
+
+/// Two layers with a relu between them.
+#[derive(Clone, Copy)]
+struct Mlp {
+    batch: u64,
+    sizes: [u64; 3],
+}
+
+impl Mlp {
+    fn graph(&self) -> Outcome<Graph> {
+        let g = GraphBuilder::new("mlp");
+        let [from, hidden, to] = self.sizes;
+        let (x, class) = (g.input("x", f32([self.batch, from])), g.input("target", i32([self.batch])));
+        let linear = |name: &str, x: Value, to: u64, from: u64| {
+            let weight = g.param(&format!("{name}.weight"), f32([to, from]));
+            g.linear(x, weight, Some(g.param(&format!("{name}.bias"), f32([to]))))
+        };
+        let y = linear("fc2", g.relu(linear("fc1", x, hidden, from)), to, hidden);
+        let (loss, weight) = g.softmax_cross_entropy(y, class, None, Default::default());
+        g.output("loss", loss);
+        g.output("weight", weight);
+        Ok(g.build()?)
+    }
+}
+
+/// A step of AdamW with weight decay, guarded.
+fn measure(rig: &Rig, name: &str, (graph, classes): (&Graph, u64), bar: Bar) -> Outcome<Vec<Row>> {
+    let graphs = step_graphs(graph, &Recipe::new(AdamW { weight_decay: 0.01, ..AdamW::default() }))?;
+    let options = Options::default().precision(rig.args.precision);
+    let exe = pumice::compile_entries(&[("step", &graphs.step)], &rig.device, &options)?;
+    let mut trained = Run { session: exe.session()?, graphs: &graphs, updates: 0 };
+    trained.fill(&exe)?;
+    trained.bind(&exe, classes)?;
+    let before = trained.loss()?;
+    let times = trained.times(rig.gpu_pace())?;
+    let after = trained.loss()?;
+    if !(after < before) {
+        return Err(format!("the loss went from {before} to {after}").into());
+    }
+    if rig.args.profile {
+        trained.step()?;
+        print!("{name}\n{}", trained.session.profile(&[], &RunOptions::default())?);
+    }
+    let bytes: u64 = [RegionKind::Weights, RegionKind::States, RegionKind::Scratch]
+        .iter()
+        .map(|&kind| exe.plan().region_size(kind).0)
+        .sum();
+    Ok(vec![Row {
+        figures: Some(Figures::of(&exe, 0)),
+        bar,
+        judged: rig.judges_gpu(),
+        checked: format!("the loss of one batch went from {before:.3} to {after:.3}"),
+        notes: [format!("{:.1} MB on the device", bytes as f64 / 1e6)]
+            .into_iter()
+            .chain(rig::notes(times, rig.judges_gpu()))
+            .collect(),
+        ..Row::new(name.to_owned(), times, "device")
+    }])
+}
+
+/// A session that takes one step after the other over the same batch.
+struct Run<'a> {
+    session: Session,
+    graphs: &'a StepGraphs,
+    updates: u64,
+}
+
+impl Run<'_> {
+    /// Weights near 0, those of norms 1, biases 0.
+    fn fill(&mut self, exe: &Executable) -> Outcome {
+        let is_trained = |name: &str| self.graphs.trained.iter().any(|t| t.name == name);
+        for slot in exe.plan().states.iter().filter(|slot| is_trained(&slot.name)) {
+            let count = slot.shape.iter().product::<u64>() as usize;
+            let values = match slot.name.as_str() {
+                name if name.contains("ln_") && name.ends_with("weight") => vec![1.0; count],
+                name if name.ends_with("weight") => data::random(7, count, -0.04, 0.04),
+                _ => vec![0.0; count],
+            };
+            self.session.state(&slot.name)?.write_f32(&values)?;
+        }
+        Ok(())
+    }
+
+    /// The batch: integers are tokens or classes, of which there are so many.
+    fn bind(&mut self, exe: &Executable, classes: u64) -> Outcome {
+        let own = |name: &str| name != names::NUMBERS && name != names::BASE;
+        for (seed, input) in exe.inputs().into_iter().filter(|input| own(&input.name)).enumerate() {
+            let shape: Vec<u64> = input.shape.iter().map(|extent| extent.max).collect();
+            let count = shape.iter().product::<u64>() as usize;
+            let drawn = |low, high| data::random(11 + seed as u64, count, low, high);
+            if input.dtype() == DType::F32 {
+                let drawn = Tensor::new(&drawn(-1.0, 1.0), &shape)?;
+                self.session.bind_input(&input.name, drawn.view())?;
+            } else {
+                let drawn: Vec<i32> = drawn(0.0, classes as f32 - 1.0).iter().map(|&v| v as i32).collect();
+                self.session.bind_input(&input.name, Tensor::new(&drawn, &shape)?.view())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The numbers of the next updates lie on the device.
+    fn step(&mut self) -> Outcome {
+        if self.updates % TABLE_ROWS == 0 {
+            let (table, columns) =
+                (self.graphs.numbers.table(self.updates), self.graphs.numbers.columns() as u64);
+            self.session.bind_input(names::NUMBERS, TensorView::f32(&table, [TABLE_ROWS, columns]))?;
+            self.session.bind_input(names::BASE, TensorView::i32(&[self.updates as i32], []))?;
+        }
+        self.updates += 1;
+        Ok(())
+    }
+
+    fn loss(&mut self) -> Outcome<f32> {
+        self.step()?;
+        Ok(self.session.run(&[])?.get("loss")?.to_vec::<f32>()?[0])
+    }
+
+    fn times(&mut self, pace: Pace) -> Outcome<Times> {
+        let begin = Instant::now();
+        let mut once = || {
+            self.step()?;
+            Ok(self.session.time(&[], &RunOptions::default())?)
+        };
+        while begin.elapsed().as_secs_f64() < pace.warm_s {
+            once()?;
+        }
+        let samples = (0..3 * pace.samples).map(|_| once()).collect::<Outcome<Vec<f64>>>()?;
+        Ok(Times::of(&samples))
+    }
+}
