@@ -129,7 +129,11 @@ fn measure(rig: &Rig, name: &str, (graph, classes): (&Graph, u64), bar: Bar) -> 
     }
     if rig.args.profile {
         trained.step()?;
-        print!("{name}\n{}", trained.session.profile(&[], &RunOptions::default())?);
+        let profile = trained.session.profile(&[], &RunOptions::default())?;
+        for step in &profile.steps {
+            println!("{:5} {:9.1} us  {:44} {}", step.level, step.us, step.label, step.origin);
+        }
+        print!("{name}\n{profile}");
     }
     let bytes: u64 = [RegionKind::Weights, RegionKind::States, RegionKind::Scratch]
         .iter()

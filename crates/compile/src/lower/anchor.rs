@@ -25,6 +25,8 @@ pub struct Hole {
     pub slots: usize,
     /// Instructions of one node at most.
     pub instructions: usize,
+    /// Whether it stores what it makes besides the anchor's value.
+    pub stores: bool,
     /// Whether the kernel can walk this value along what goes through the hole.
     pub walks: fn(&Graph, &Node, ValueId) -> bool,
 }
@@ -32,7 +34,13 @@ pub struct Hole {
 impl Hole {
     /// A hole after the result.
     pub fn after(kind: &'static str, slots: usize, walks: fn(&Graph, &Node, ValueId) -> bool) -> Hole {
-        Hole { anchor: Anchor { kind, side: Side::After }, slots, instructions: INSTRUCTIONS, walks }
+        Hole {
+            anchor: Anchor { kind, side: Side::After },
+            slots,
+            instructions: INSTRUCTIONS,
+            stores: true,
+            walks,
+        }
     }
 
     /// The anchor's value that goes through the hole.
@@ -105,7 +113,8 @@ fn kept_operands(hole: &Hole, anchor: &Node) -> Vec<ValueId> {
     }
 }
 
-/// How many slots a group takes; none where the kernel has no operand of its own to load.
+/// How many slots a group takes; none where the kernel has no operand of its own to load, or does not store what is
+/// read elsewhere.
 fn bound(group: &Group<'_>, hole: &Hole) -> Option<usize> {
     let Group { graph, facts, anchor, nodes } = *group;
     let at = graph.node(anchor);
@@ -115,6 +124,9 @@ fn bound(group: &Group<'_>, hole: &Hole) -> Option<usize> {
     let read = operands(graph, nodes).into_iter().filter(|v| !of_anchor.contains(v) || in_hole(v));
     let read: Vec<ValueId> = read.collect();
     let stored = escaping(graph, facts, nodes).len().saturating_sub(1);
+    if stored > 0 && !hole.stores {
+        return None;
+    }
     match hole.anchor.side {
         Side::After => Some(read.len() + stored),
         Side::Before => {

@@ -40,6 +40,7 @@ mod random_numbers;
 mod range;
 mod recurrent_layer;
 mod reduce;
+mod reduce_groups;
 mod resample;
 mod rotary;
 mod sample_sorted;
@@ -108,19 +109,23 @@ macro_rules! reductions {
     ($($Name:ident $code:ident)*) => {$(
         impl Lower for pumice_ir::ops::$Name {
             fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
-                let rank = operand_rank(cx, id)?;
+                self.lower_fused(cx, id, &FusedBody::alone(cx, id))
+            }
+
+            fn hole(&self, graph: &Graph, node: &Node) -> Option<Hole> {
+                let rank = graph.ty(node.input(0)?).rank();
+                reduce_groups::hole(graph, node, &pumice_ir::ops::reduce::Reduction::axes(self, rank).ok()?)
+            }
+
+            fn lower_fused(&self, cx: &mut LowerCx<'_>, id: NodeId, fused: &FusedBody<'_>) -> LowerResult {
+                let rank = cx.graph.ty(fused.operand(0)?).rank();
                 let axes = pumice_ir::ops::reduce::Reduction::axes(self, rank).map_err(|e| e.to_string())?;
-                reduce::lower(cx, id, pumice_plan::kernels::reduce::op::$code, &axes)
+                reduce::lower(cx, id, (pumice_plan::kernels::reduce::op::$code, &axes), fused)
             }
         }
     )*};
 }
 reductions! { ReduceSum SUM ReduceMean MEAN ReduceMax MAX ReduceMin MIN ReduceProd PROD }
-
-fn operand_rank(cx: &LowerCx<'_>, id: NodeId) -> LowerResult<usize> {
-    let v = cx.graph.node(id).input(0).ok_or("it has no operand")?;
-    Ok(cx.graph.ty(v).rank())
-}
 
 impl Lower for pumice_ir::ops::ArgMax {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {

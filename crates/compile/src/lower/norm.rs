@@ -48,7 +48,13 @@ pub fn hole(graph: &Graph, node: &Node, axis: i64) -> Option<Hole> {
     let last = normalize_axis(axis, rank).is_ok_and(|a| a + 1 == rank);
     let scales = node.operands().skip(1).all(|v| is_row(graph, v, node));
     let anchor = Anchor { kind: "norm", side: Side::Before };
-    (last && scales).then_some(Hole { anchor, slots: slots::NORM, instructions: anchor::CHEAP, walks })
+    (last && scales).then_some(Hole {
+        anchor,
+        slots: slots::NORM,
+        instructions: anchor::CHEAP,
+        stores: true,
+        walks,
+    })
 }
 
 fn walks(graph: &Graph, norm: &Node, v: ValueId) -> bool {
@@ -199,7 +205,7 @@ fn one_row(cx: &mut LowerCx<'_>, v: ValueId, normalised: &[DimExpr]) -> LowerRes
 }
 
 /// An addend as contiguous arena words, wherever they start.
-fn contiguous(cx: &mut LowerCx<'_>, v: ValueId) -> LowerResult<PlacedView> {
+pub(super) fn contiguous(cx: &mut LowerCx<'_>, v: ValueId) -> LowerResult<PlacedView> {
     let at = cx.at(v)?;
     if at.view.is_words() && at.view.is_contiguous() { Ok(at) } else { cx.dense(v) }
 }

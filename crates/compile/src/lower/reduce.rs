@@ -2,7 +2,11 @@
 
 use super::LowerResult;
 use super::in_place::{self, Reads};
-use crate::cx::LowerCx;
+use super::norm::contiguous;
+use super::reduce_groups::{Groups, Layout, Walk};
+use crate::cx::{LowerCx, node_meaning};
+use crate::fused_body::FusedBody;
+use crate::hole::{self, Meant};
 use crate::select::NO_KERNEL;
 use crate::step::StepBuilder;
 use crate::unplaced::PlacedView;
@@ -10,61 +14,44 @@ use pumice_ir::NodeId;
 use pumice_ir::shape::product;
 use pumice_plan::kernel::{ArgValue, Bound, CallBuilder};
 use pumice_plan::kernels::reduce::{ReduceColumns, ReduceInt, ReduceRows, ReduceStrided};
-use pumice_plan::{HoleFill, dense_strides};
+use pumice_plan::{Access, HoleFill, View};
 use pumice_types::{DType, DimExpr};
 
-/// A dense operand as groups of adjacent axes that are all kept or all reduced.
-struct Groups {
-    /// (reduced?, extent, stride), outermost first; unit axes dropped.
-    axes: Vec<(bool, DimExpr, DimExpr)>,
-}
-
-impl Groups {
-    fn of(shape: &[DimExpr], reduced: &[usize]) -> Groups {
-        let strides = dense_strides(shape);
-        let mut axes: Vec<(bool, DimExpr, DimExpr)> = Vec::new();
-        for (d, (extent, stride)) in shape.iter().zip(strides).enumerate() {
-            if extent.is(1) {
-                continue;
-            }
-            let is_reduced = reduced.contains(&d);
-            match axes.last_mut() {
-                Some((r, e, s)) if *r == is_reduced => (*e, *s) = (&*e * extent, stride),
-                _ => axes.push((is_reduced, extent.clone(), stride)),
-            }
-        }
-        Groups { axes }
-    }
-
-    fn extents(&self, reduced: bool) -> Vec<DimExpr> {
-        self.axes.iter().filter(|a| a.0 == reduced).map(|a| a.1.clone()).collect()
-    }
-
-    fn strides(&self, reduced: bool) -> Vec<DimExpr> {
-        self.axes.iter().filter(|a| a.0 == reduced).map(|a| a.2.clone()).collect()
-    }
-}
-
-/// Lowers a reduction of the operand over these axes; `kind` is one of `kernels::reduce::op`.
-pub fn lower(cx: &mut LowerCx<'_>, id: NodeId, kind: u32, axes: &[usize]) -> LowerResult {
-    let node = cx.graph.node(id);
-    let x = cx.dense(node.input(0).ok_or("it has no operand")?)?;
-    let is_empty = cx.graph.ty(node.output()).shape.iter().any(|d| d.is(0));
+/// Lowers a reduction over these axes with what its kernel takes in while it loads; `kind` is one of
+/// `kernels::reduce::op`.
+pub fn lower(
+    cx: &mut LowerCx<'_>,
+    id: NodeId,
+    (kind, axes): (u32, &[usize]),
+    fused: &FusedBody<'_>,
+) -> LowerResult {
+    let x = cx.dense(fused.operand(0)?)?;
+    let result = cx.graph.node(id).output();
+    let is_empty = cx.graph.ty(result).shape.iter().any(|d| d.is(0));
     if x.view.dtype.arena_bytes() == 8 && !cx.target.features.int64 && !is_empty {
         return super::host::lower(cx, id);
     }
-    let y = in_place::result(cx, id, Reads { own: &[], shared: &[&x] })?;
+    let fill = fused.prologue();
+    let y = match fill {
+        Some(_) => cx.result(result)?,
+        None => in_place::result(cx, id, Reads { own: &[], shared: &[&x] })?,
+    };
     if is_empty {
         return Ok(());
     }
+    let reads = fused.extra.iter().map(|&v| contiguous(cx, v)).collect::<LowerResult<Vec<_>>>()?;
     let groups = Groups::of(&x.view.shape, axes);
+    let walk =
+        |at: &PlacedView| groups.walk(&at.view.shape).ok_or("its kernel does not walk what its hole reads");
+    let walks = reads.iter().map(walk).collect::<Result<Vec<_>, _>>()?;
     let count = product(&axes.iter().map(|&a| x.view.shape[a].clone()).collect::<Vec<_>>());
-    Reduction { id, x, y, groups, kind, count }.emit(cx)
+    let meant = Meant { meaning: node_meaning(cx, id)?, inputs: fused.names.clone() };
+    let hole = hole::Filled::new(fill, reads, &[]);
+    Reduction { x, y, groups, kind, count, hole, walks }.emit(cx, meant)
 }
 
 /// A reduction that is not empty.
 struct Reduction {
-    id: NodeId,
     x: PlacedView,
     y: PlacedView,
     groups: Groups,
@@ -72,31 +59,61 @@ struct Reduction {
     kind: u32,
     /// Elements that make one result.
     count: DimExpr,
+    hole: hole::Filled,
+    /// How each slot of the hole is walked.
+    walks: Vec<Walk>,
+}
+
+/// What a kernel binds.
+struct Operands {
+    x: Bound,
+    y: Bound,
+    slots: Vec<Bound>,
 }
 
 /// A filled call and how many groups it takes.
 type Filled = (CallBuilder, DimExpr);
 
 impl Reduction {
-    fn emit(&self, cx: &mut LowerCx<'_>) -> LowerResult {
+    fn emit(&self, cx: &mut LowerCx<'_>, Meant { meaning, inputs }: Meant) -> LowerResult {
         let mut step = StepBuilder::new();
-        let operands = [step.read(0, &self.x), step.write(&self.y)];
-        let pattern: Vec<bool> = self.groups.axes.iter().map(|a| a.0).collect();
-        let (call, groups) = match pattern.as_slice() {
+        let x = step.touch(&self.x, Access::ShaderRead);
+        let layout = self.groups.layout();
+        // Of rows a slot has one stride outside of the columns, of columns two, as the arguments of the kernels say.
+        let outside = 1 + usize::from(layout == Layout::Columns);
+        let along = |i: usize, _: &View| Ok(self.walks[i].outside(outside));
+        let (y, slots) = step.through(&self.hole, &[&x], &self.y, &inputs, along)?;
+        let operands = Operands { x, y, slots };
+        let (call, groups) = match layout {
             _ if !self.x.view.dtype.is_float() => self.integers(cx, operands),
-            [] | [true] | [false, true] => self.rows(cx, operands),
-            [true, false] | [false, true, false] => self.columns(cx, operands),
-            _ => self.strided(cx, operands),
+            Layout::Rows => self.rows(cx, operands),
+            Layout::Columns => self.columns(cx, operands),
+            Layout::Strided => self.strided(cx, operands),
         }?;
-        step.dispatch_node(cx, self.id, call, &groups)
+        let grid = cx.grid(&groups)?;
+        step.dispatch(cx, call, grid, meaning)
     }
 
-    /// The fill that rounds results to 16 bits.
-    fn rounding(&self) -> LowerResult<Vec<HoleFill>> {
-        crate::rows::rounding(self.y.view.dtype, "epilogue")
+    /// What happens while the kernel loads, and the fill that rounds results to 16 bits.
+    fn holes(&self) -> LowerResult<Vec<HoleFill>> {
+        let mut holes = crate::rows::rounding(self.y.view.dtype, "epilogue")?;
+        holes.extend(self.hole.fill.clone());
+        Ok(holes)
     }
 
-    fn rows(&self, cx: &mut LowerCx<'_>, [x, y]: [Bound; 2]) -> LowerResult<Filled> {
+    /// A bit for each slot whose neighbours are neighbours.
+    fn slot_cols(&self) -> u32 {
+        (0..).zip(&self.walks).map(|(i, walk)| u32::from(walk.has_columns()) << i).sum()
+    }
+
+    /// Whether four columns of everything lie together where rows of the operand do.
+    fn by_four(&self, cx: &LowerCx<'_>, columns: &DimExpr) -> bool {
+        let slots = self.walks.iter().zip(&self.hole.slots).filter(|(walk, _)| walk.has_columns());
+        let mut begins = slots.map(|(_, at)| &at.view.offset);
+        cx.by_four(columns) && begins.all(|offset| cx.by_four(offset))
+    }
+
+    fn rows(&self, cx: &mut LowerCx<'_>, Operands { x, y, slots }: Operands) -> LowerResult<Filled> {
         let (rows, n) = (product(&self.groups.extents(false)), &self.count);
         let choice = cx.selection.reduce.rows(n.upper(cx.graph.symbols()), cx.target).ok_or(NO_KERNEL)?;
         let lanes = choice.number("lanes");
@@ -104,20 +121,20 @@ impl Reduction {
             variant: choice.variant.name,
             op: self.kind,
             lanes,
-            vec: u32::from(n.divisor(cx.graph.symbols()).is_multiple_of(4)),
-            slot_cols: 0,
+            vec: u32::from(self.by_four(cx, n)),
+            slot_cols: self.slot_cols(),
             rows: cx.arg(&rows),
             n: cx.arg(n),
             count: cx.arg(n),
             x: x.along([n.clone()]),
             y,
-            slots: Vec::new(),
-            holes: self.rounding()?,
+            slots,
+            holes: self.holes()?,
         };
         Ok((call.into_call(), threads(rows, lanes)))
     }
 
-    fn columns(&self, cx: &mut LowerCx<'_>, [x, y]: [Bound; 2]) -> LowerResult<Filled> {
+    fn columns(&self, cx: &mut LowerCx<'_>, Operands { x, y, slots }: Operands) -> LowerResult<Filled> {
         let kept = self.groups.extents(false);
         let inner = kept.last().cloned().unwrap_or(DimExpr::constant(1));
         let outer = product(&kept[..kept.len().saturating_sub(1)]);
@@ -130,22 +147,22 @@ impl Reduction {
             variant: choice.variant.name,
             op: self.kind,
             columns,
-            vec: u32::from(inner.divisor(symbols) % 4 == 0),
-            slot_cols: 0,
+            vec: u32::from(self.by_four(cx, &inner)),
+            slot_cols: self.slot_cols(),
             outer: cx.arg(&outer),
             red: cx.arg(&self.count),
             inner: cx.arg(&inner),
             count: cx.arg(&self.count),
             x: x.along([&self.count * &inner, inner.clone()]),
             y,
-            slots: Vec::new(),
-            holes: self.rounding()?,
+            slots,
+            holes: self.holes()?,
         };
         Ok((call.into_call(), outer * inner.ceil_div(&DimExpr::constant(4 * i64::from(columns)))))
     }
 
     /// Any axes: up to four that are kept and four that are reduced.
-    fn strided(&self, cx: &mut LowerCx<'_>, [x, y]: [Bound; 2]) -> LowerResult<Filled> {
+    fn strided(&self, cx: &mut LowerCx<'_>, Operands { x, y, slots }: Operands) -> LowerResult<Filled> {
         let outputs = product(&self.groups.extents(false));
         let lanes = cx.selection.reduce.lanes(self.count.upper(cx.graph.symbols()), cx.target);
         let (kept, kept_stride) = four(cx, &self.groups, false)?;
@@ -163,14 +180,14 @@ impl Reduction {
             red_stride,
             x: x.along([]),
             y,
-            slots: Vec::new(),
-            holes: if self.x.view.dtype.is_float() { self.rounding()? } else { Vec::new() },
+            slots,
+            holes: if self.x.view.dtype.is_float() { self.holes()? } else { Vec::new() },
         };
         Ok((call.into_call(), threads(outputs, lanes)))
     }
 
     /// As strided, by the kernel for integers, which takes the same arguments.
-    fn integers(&self, cx: &mut LowerCx<'_>, operands: [Bound; 2]) -> LowerResult<Filled> {
+    fn integers(&self, cx: &mut LowerCx<'_>, operands: Operands) -> LowerResult<Filled> {
         let (call, groups) = self.strided(cx, operands)?;
         let (kind, bits) = integer(self.x.view.dtype);
         let call = call.of(&ReduceInt::DECL, ReduceInt::plain);

@@ -28,7 +28,7 @@ use pumice_types::{DType, DimExpr, ReductionExtents};
 pub fn split_reductions(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
     let facts = Facts::new(graph);
     let cut = |(id, node)| Cut::of(graph, cx, id, node, facts.is_load_time(id));
-    graph.nodes().filter_map(cut).map(|cut| cut.patch(graph)).collect()
+    graph.nodes().filter_map(cut).map(|cut| cut.patch(graph, &facts)).collect()
 }
 
 /// A reduction and how it is cut.
@@ -90,17 +90,21 @@ impl<'g> Cut<'g> {
         })
     }
 
-    fn patch(&self, graph: &Graph) -> Patch {
+    fn patch(&self, graph: &Graph, facts: &Facts) -> Patch {
         let name = graph.node_name(self.id);
         let mut patch = Patch::new(format!("split {name} into {} parts", self.parts.count));
         let x = PatchRef::Old(self.x);
         let main = self.parts.elements();
         let y = if main == self.reduced {
-            self.twice(&mut patch, x, name, name)
+            let parts =
+                Reshaped { graph, facts, shape: &self.parts_shape() }.value(&mut patch, self.x, MOVED);
+            self.twice(&mut patch, parts, name, name)
         } else {
             let rows = self.rows(&mut patch, x, name);
             let first = self.slice(&mut patch, rows, 0..main, &format!("{name}.first"));
-            let of_first = self.twice(&mut patch, first, name, &format!("{name}.of_first"));
+            let shape = self.parts_shape();
+            let parts = patch.add(Reshape { shape }, format!("{name}.parts"), &[first]);
+            let of_first = self.twice(&mut patch, parts, name, &format!("{name}.of_first"));
             let remaining = self.slice(&mut patch, rows, main..self.reduced, &format!("{name}.remaining"));
             let of_remaining = patch.add(self.op.clone(), format!("{name}.of_remaining"), &[remaining]);
             self.combine(&mut patch, of_first, of_remaining, name)
@@ -124,18 +128,25 @@ impl<'g> Cut<'g> {
         patch.add(range_of(self.first as i64, range), name, &[x])
     }
 
-    /// Both reductions of an operand whose parts are all of it. The partial results have as many axes as the operand,
-    /// so that the second reduction is the op itself and gives its type.
-    fn twice(&self, patch: &mut Patch, x: PatchRef, name: &str, result: &str) -> PatchRef {
-        let single = self.first == self.last;
-        let mut between = vec![DimExpr::constant(1); self.last - self.first + 1 + usize::from(single)];
-        let within = self.first + between.len() - 1;
+    /// The axis of the elements of a part.
+    fn within(&self) -> usize {
+        self.last + usize::from(self.first == self.last)
+    }
+
+    /// The extents of the operand in parts. They are as many as the operand's, or one more.
+    fn parts_shape(&self) -> Vec<DimExpr> {
+        let mut between = vec![DimExpr::constant(1); self.within() - self.first + 1];
         between[0] = self.parts.count.into();
-        between[within - self.first] = self.parts.len.into();
-        let shape = [&self.shape[..self.first], &between, &self.shape[self.last + 1..]].concat();
-        let parts = patch.add(Reshape { shape }, format!("{name}.parts"), &[x]);
+        between[self.within() - self.first] = self.parts.len.into();
+        [&self.shape[..self.first], &between, &self.shape[self.last + 1..]].concat()
+    }
+
+    /// Both reductions of an operand in parts. The partial results have as many axes as the operand, so that the second
+    /// reduction is the op itself and gives its type.
+    fn twice(&self, patch: &mut Patch, parts: PatchRef, name: &str, result: &str) -> PatchRef {
+        let single = self.first == self.last;
         let of_parts =
-            patch.add(self.reduction.over(&[within], !single), format!("{name}.of_parts"), &[parts]);
+            patch.add(self.reduction.over(&[self.within()], !single), format!("{name}.of_parts"), &[parts]);
         patch.add(self.op.clone(), result, &[of_parts])
     }
 
@@ -151,6 +162,55 @@ impl<'g> Cut<'g> {
         };
         let (a, b) = (share(a, main, "first"), share(b, self.reduced - main, "remaining"));
         patch.add(op, name, &[a, b])
+    }
+}
+
+/// Elementwise nodes that are seen in parts at most.
+const MOVED: u32 = 8;
+
+/// Values under another shape. What elementwise nodes make for nobody else is made under it, so that the kernel that
+/// reads the parts takes these nodes in.
+struct Reshaped<'a> {
+    graph: &'a Graph,
+    facts: &'a Facts,
+    shape: &'a [DimExpr],
+}
+
+impl Reshaped<'_> {
+    fn value(&self, patch: &mut Patch, v: ValueId, moved: u32) -> PatchRef {
+        if self.is_one(v) {
+            return PatchRef::Old(v);
+        }
+        let name = &self.graph.value(v).name;
+        let Some(node) = self.made_for_parts(v).filter(|_| moved > 0) else {
+            return patch.add(
+                Reshape { shape: self.shape.to_vec() },
+                format!("{name}.parts"),
+                &[PatchRef::Old(v)],
+            );
+        };
+        let operands: Vec<PatchRef> =
+            node.operands().map(|operand| self.value(patch, operand, moved - 1)).collect();
+        patch.add(node.op.clone(), format!("{name}.in_parts"), &operands)
+    }
+
+    /// The elementwise node that makes a value for one reader, of values that have all of its elements, or one.
+    fn made_for_parts(&self, v: ValueId) -> Option<&Node> {
+        let node = self.graph.node(self.graph.value(v).def.0);
+        let alike =
+            |operand: ValueId| self.graph.ty(operand).shape == self.graph.ty(v).shape || self.is_one(operand);
+        let is_moved = node.op.is_elementwise()
+            && node.outputs.len() == 1
+            && node.inputs.iter().all(Option::is_some)
+            && node.operands().all(alike)
+            && !node.operands().all(|operand| self.is_one(operand));
+        (is_moved && self.facts.only_user(v).is_some()).then_some(node)
+    }
+
+    /// Whether a value is one number, which broadcasts to any shape.
+    fn is_one(&self, v: ValueId) -> bool {
+        let shape = &self.graph.ty(v).shape;
+        shape.len() <= self.shape.len() && shape.iter().all(|extent| extent.is(1))
     }
 }
 

@@ -54,7 +54,9 @@ pub(super) fn write(g: &GraphBuilder, forward: &Forward<'_>, weights: &[Weight],
     let gradients = match &judgement {
         Some(judgement) => {
             judgement.tell(g, forward, made.scale);
-            clipped(g, recipe, judgement.norm, made.gradients)
+            // What an update begins with before it is known whether it is made would be stored until then.
+            let held = g.barrier(&made.gradients, Some(judgement.flag));
+            clipped(g, recipe, judgement.norm, held)
         }
         None => made.gradients,
     };

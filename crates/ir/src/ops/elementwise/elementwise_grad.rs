@@ -2,10 +2,10 @@
 
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use crate::ops::{Differentiation, Grad, Op, OpDef, ScalarCx};
+use crate::ops::{Differentiation, Grad, NodeCx, Op, OpDef, ScalarCx, Simpler};
 use crate::sample::{Fill, Sample};
 use crate::shape::{ValueType, tensor};
-use pumice_types::scalar::Reg;
+use pumice_types::scalar::{Reg, RegType, ScalarBuilder};
 use pumice_types::{DType, DimExpr};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -85,6 +85,18 @@ impl OpDef for ElementwiseGrad {
 
     fn is_elementwise(&self) -> bool {
         true
+    }
+
+    /// dy, where the result moves by as much as the operand: that of a sum.
+    fn simplify(&self, cx: &NodeCx<'_>) -> Option<Simpler> {
+        let (graph, node) = (cx.graph, cx.node());
+        let out = graph.ty(node.output()).dtype();
+        let dtypes: Vec<DType> = node.inputs.iter().map(|v| v.map_or(out, |v| graph.ty(v).dtype())).collect();
+        let b = ScalarBuilder::new(&dtypes.iter().map(|&d| RegType::from(d)).collect::<Vec<_>>());
+        let given = node.inputs.iter().zip(b.inputs()).map(|(v, &reg)| v.map(|_| reg));
+        let args: Vec<Option<Reg>> = given.collect();
+        let made = self.scalar(&ScalarCx { b: &b, args: &args, dtypes: &dtypes, out })?;
+        if Some(made) == args[0] { cx.is_operand() } else { None }
     }
 }
 

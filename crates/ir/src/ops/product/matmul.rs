@@ -8,6 +8,7 @@ use crate::ops::OpDef;
 use crate::ops::elementwise::FLOATS;
 use crate::ops::{Grad, GradCx, Grads, NoGrad, NodeCx, Rounding, Untransposed};
 use crate::sample::{Fill, LONG_AXIS, Sample};
+use crate::shape::product;
 use crate::shape::{sym, tensor};
 use pumice_types::{DType, DimExpr};
 
@@ -298,18 +299,35 @@ fn rule(op: &MatMul, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
     let factors = [(0, op.trans_a), (1, op.trans_b)];
     let [(a, trans_a), (b, trans_b)] = factors.map(|(i, trans)| as_matrix(cx, i, trans));
     let dy = as_matrices(cx);
-    let product =
+    let multiply =
         |x, y, trans_a, trans_b| g.apply(MatMul { trans_a, trans_b, rounding: op.rounding }, &[x, y]);
     let back = |whole, matrix, to| g.reshape_to(cx.unstretched(whole, matrix), cx.shape(to));
     let by_a = || {
-        let whole = if trans_a { product(b, dy, trans_b, true) } else { product(dy, b, false, !trans_b) };
+        let whole = if trans_a { multiply(b, dy, trans_b, true) } else { multiply(dy, b, false, !trans_b) };
         back(whole, a, cx.x(0))
     };
     let by_b = || {
-        let whole = if trans_b { product(dy, a, true, trans_a) } else { product(a, dy, !trans_a, false) };
+        let whole = match rows_of_all(cx, (a, trans_a), b, dy) {
+            Some([a, dy]) if trans_b => multiply(dy, a, true, false),
+            Some([a, dy]) => multiply(a, dy, true, false),
+            None if trans_b => multiply(dy, a, true, trans_a),
+            None => multiply(a, dy, !trans_a, false),
+        };
         back(whole, b, cx.x(1))
     };
     Ok(vec![cx.wanted(0, by_a), cx.wanted(1, by_b)])
+}
+
+/// a and dy with the rows of all batches in one matrix each, where all are multiplied by the same one: their sum over
+/// batches is one product then.
+fn rows_of_all(cx: &GradCx<'_>, (a, trans_a): (Value, bool), b: Value, dy: Value) -> Option<[Value; 2]> {
+    let is_same = !trans_a && cx.shape(a).len() > 2 && cx.shape(b).len() == 2;
+    let rows = |x: Value| {
+        let shape = cx.shape(x);
+        let (last, rows) = shape.split_last()?;
+        Some(cx.g.reshape_to(x, vec![product(rows), last.clone()]))
+    };
+    if is_same { Some([rows(a)?, rows(dy)?]) } else { None }
 }
 
 /// A factor as a matrix, and whether its axes are swapped: a vector is a row on the left and a column on the right.

@@ -1,10 +1,11 @@
 //! The rule of gradients of `Attention`, made of ops: scores and probabilities are computed again.
 //!
-//! With s the scores, p = e^(s − lse) over the allowed keys and t = tanh(scale·⟨q, k⟩/softcap): dv = pᵀ·dy,
-//! dp = dy·vᵀ, ds = p·(dp − Σ dp·p + dlse), dmask = Σ ds over what it was stretched along, and with
-//! dz = scale·ds·(1 − t²) (ds·scale without a cap): dq = dz·k, dk = dzᵀ·q. The queries of a group of heads lie in one
-//! matrix \[B, Hkv, group·Sq, ·\], so that products sum over the group. A query without an allowed key has p = 0. Keys
-//! and values that no query may see are taken as zeros: NaN there has no effect.
+//! With s the scores, lse the logarithms of their sums, which the node is asked for, p = e^(s − lse) over the allowed
+//! keys and t = tanh(scale·⟨q, k⟩/softcap): dv = pᵀ·dy, dp = dy·vᵀ, ds = p·(dp − Σ dp·p + dlse), dmask = Σ ds over what
+//! it was stretched along, and with dz = scale·ds·(1 − t²) (ds·scale without a cap): dq = dz·k, dk = dzᵀ·q. Σ dp·p over
+//! the keys is Σ dy·y over the width, as in FlashAttention (Dao et al. 2022, appendix B). The queries of a group of heads
+//! lie in one matrix \[B, Hkv, group·Sq, ·\], so that products sum over the group. A query without an allowed key has
+//! p = 0. Keys and values that no query may see are taken as zeros: NaN there has no effect.
 
 use super::attention::{ALIBI, Attention, AttentionLayout, SINKS};
 use super::attention_scores::Allowed;
@@ -62,7 +63,11 @@ impl<'a, 'b> Again<'a, 'b> {
         let [q, k, v] = operands(op, cx, &allowed, &extents);
         let mut again = Again { op, cx, g, extents, allowed: allowed.keys(), q, k, v, capped: None, p: q };
         let scores = again.scores(&allowed);
-        again.p = again.probabilities(scores, op.lse && !allowed.is_shifted());
+        let lse = match allowed.is_shifted() {
+            true => None,
+            false => cx.ask(Attention { lse: true, ..op.clone() })?.get(1).copied(),
+        };
+        again.p = again.probabilities(scores, lse);
         Ok(again)
     }
 
@@ -83,16 +88,13 @@ impl<'a, 'b> Again<'a, 'b> {
         self.allowed.map_or(scores, |allowed| g.select(allowed, scores, none))
     }
 
-    /// e^(s − lse), by the forward op's result if it is `saved`.
-    fn probabilities(&self, scores: Value, saved: bool) -> Value {
+    /// e^(s − lse), by the forward op's result where it has one of these scores.
+    fn probabilities(&self, scores: Value, lse: Option<Value>) -> Value {
         let g = self.g;
         // Of a query that sees nothing every score and lse are −Inf.
         let lowest = g.constant_scalar(DType::F32, f64::from(f32::MIN));
-        if !saved {
-            return self.shares(scores, lowest);
-        }
-        let lse = g.unsqueeze(self.cx.y(1), &[3]);
-        g.exp(g.sub(scores, g.max(&[lse, lowest])))
+        let Some(lse) = lse else { return self.shares(scores, lowest) };
+        g.exp(g.sub(scores, g.max(&[g.unsqueeze(lse, &[3]), lowest])))
     }
 
     /// e^s over their sum, the sink's among them, from the largest score on, or from `lowest`.
@@ -128,12 +130,15 @@ impl<'a, 'b> Again<'a, 'b> {
 
     /// ds.
     fn of_scores(&self, dy: Option<Value>) -> Value {
-        let g = self.g;
+        let (g, cx) = (self.g, self.cx);
         let by_values = dy.map(|dy| {
             let dp = self.heads(self.product([self.rows(dy), self.v], false, true));
             let zero = g.constant_scalar(DType::F32, 0.0);
             let dp = self.allowed.map_or(dp, |allowed| g.select(allowed, dp, zero));
-            g.sub(dp, g.reduce_sum(g.mul(dp, self.p), &[3], true))
+            // A result of 16 bits was rounded after the sum.
+            let of_result = cx.ty(cx.y(0)).dtype() == DType::F32;
+            let terms = if of_result { g.mul(dy, self.in_order(cx.y(0))) } else { g.mul(dp, self.p) };
+            g.sub(dp, g.reduce_sum(terms, &[3], true))
         });
         let by_sums = self.cx.upstream(1).map(|dlse| g.unsqueeze(dlse, &[3]));
         let both = [by_values, by_sums].into_iter().flatten().reduce(|a, b| g.add(a, b));
