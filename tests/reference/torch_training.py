@@ -57,6 +57,36 @@ def mlp():
     return nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
 
 
+class Residual(nn.Module):
+    def __init__(self, channels, width, stride):
+        super().__init__()
+        def conv(from_, to, kernel, stride):
+            return [nn.Conv2d(from_, to, kernel, stride, kernel // 2, bias=False), nn.BatchNorm2d(to)]
+        self.body = nn.Sequential(
+            *conv(channels, width, 1, 1), nn.ReLU(), *conv(width, width, 3, stride), nn.ReLU(), *conv(width, 4 * width, 1, 1)
+        )
+        plain = channels == 4 * width and stride == 1
+        self.shortcut = nn.Identity() if plain else nn.Sequential(*conv(channels, 4 * width, 1, stride))
+
+    def forward(self, x):
+        return torch.relu(self.body(x) + self.shortcut(x))
+
+
+class ResNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        layers = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
+        channels = 64
+        for stage, blocks in enumerate([3, 4, 6, 3]):
+            for block in range(blocks):
+                layers.append(Residual(channels, 64 << stage, 2 if stage and not block else 1))
+                channels = 256 << stage
+        self.body, self.fc = nn.Sequential(*layers), nn.Linear(2048, 1000)
+
+    def forward(self, x):
+        return self.fc(self.body(x).mean((2, 3)))
+
+
 def times(work, over, samples=15, warm=0.5):
     begin = time.time()
     while time.time() - begin < warm:
@@ -92,7 +122,10 @@ def case(name, model, x, target, over=1):
     if ONLY not in name:
         return
     model = model().to(DEVICE).train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01, fused=True, capturable=True)
+    if "resnet" in name:
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, fused=True)
+    else:
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01, fused=True, capturable=True)
 
     def step():
         optimizer.zero_grad(set_to_none=True)
@@ -116,4 +149,6 @@ def case(name, model, x, target, over=1):
 
 ids = torch.randint(0, 50257, (4, 512), device=DEVICE)
 case("G13.gpt_b4_s512", Gpt, ids, torch.randint(0, 50257, (2048,), device=DEVICE))
+images, classes = torch.randn(32, 3, 224, 224, device=DEVICE), torch.randint(0, 1000, (32,), device=DEVICE)
+case("G13.resnet50_b32", ResNet, images, classes)
 case("G13.mlp", mlp, torch.randn(128, 784, device=DEVICE), torch.randint(0, 10, (128,), device=DEVICE), over=32)

@@ -1,9 +1,10 @@
 //! ResNet-50 for images of 224 x 224 (He et al., 2015, in the form with strides in the 3 x 3 convolutions), as a graph
 //! over params: what convolutions, pools and batch norms are measured and counted with.
 
+use pumice::ops::batch_norm_training::BatchNormTraining;
 use pumice::ops::conv::Conv;
 use pumice::ops::max_pool::MaxPool;
-use pumice::{BuildErrors, Graph, GraphBuilder, Value, f32};
+use pumice::{BuildErrors, Graph, GraphBuilder, Value, f32, i32};
 
 /// Blocks of each stage.
 const BLOCKS: [u64; 4] = [3, 4, 6, 3];
@@ -27,7 +28,7 @@ pub struct Weight {
 
 /// The graph, and what its params are.
 pub struct ResNet {
-    /// `x` \[batch, 3, 224, 224\], an input or, with `resident`, a state; `y` \[batch, 1000\].
+    /// `x` \[batch, 3, 224, 224\], an input or, with `resident`, a state; `y` \[batch, 1000\], or in training a loss.
     pub graph: Graph,
     /// The params.
     pub weights: Vec<Weight>,
@@ -41,23 +42,24 @@ pub fn resnet50(batch: u64, resident: bool) -> Result<ResNet, BuildErrors> {
     let g = GraphBuilder::new("resnet50");
     let shape = [batch, 3, 224, 224];
     let x = if resident { g.state_read(g.state("x", f32(shape))) } else { g.input("x", f32(shape)) };
-    let mut net = Net { g: &g, weights: Vec::new() };
-    let stem = net.conv("stem", x, [3, WIDTH], 7, 2);
-    let stem = g.relu(stem);
-    let pool = MaxPool { kernel: vec![3, 3], strides: vec![2, 2], pads: vec![1; 4], ..MaxPool::default() };
-    let mut v = g.max_pool(stem, pool);
-    let mut channels = WIDTH;
-    for (stage, blocks) in (0u64..).zip(BLOCKS) {
-        for block in 0..blocks {
-            let stride = if stage > 0 && block == 0 { 2 } else { 1 };
-            v = net.block(&format!("{stage}.{block}"), v, channels, WIDTH << stage, stride);
-            channels = EXPANSION * (WIDTH << stage);
-        }
-    }
-    let mean = g.reshape(g.global_average_pool(v), &[batch as i64, channels as i64]);
-    let (w, b) =
-        (net.param("fc.w", &[channels, CLASSES], (-0.04, 0.04)), net.param("fc.b", &[CLASSES], (-0.1, 0.1)));
-    g.output("y", g.add(g.matmul(mean, w), b));
+    let mut net = Net { g: &g, weights: Vec::new(), training: false };
+    g.output("y", net.logits(x, batch));
+    let weights = net.weights;
+    Ok(ResNet { graph: g.build()?, weights })
+}
+
+/// ResNet-50 in training: batch norms take the statistics of the batch and move running ones, which are states; outputs
+/// `loss`, over the input `target`, and `weight`.
+///
+/// # Errors
+/// None; a mistake of the builder would be one.
+pub fn resnet50_training(batch: u64) -> Result<ResNet, BuildErrors> {
+    let g = GraphBuilder::new("resnet50_training");
+    let (x, target) = (g.input("x", f32([batch, 3, 224, 224])), g.input("target", i32([batch])));
+    let mut net = Net { g: &g, weights: Vec::new(), training: true };
+    let (loss, weight) = g.softmax_cross_entropy(net.logits(x, batch), target, None, Default::default());
+    g.output("loss", loss);
+    g.output("weight", weight);
     let weights = net.weights;
     Ok(ResNet { graph: g.build()?, weights })
 }
@@ -65,9 +67,33 @@ pub fn resnet50(batch: u64, resident: bool) -> Result<ResNet, BuildErrors> {
 struct Net<'g> {
     g: &'g GraphBuilder,
     weights: Vec<Weight>,
+    training: bool,
 }
 
 impl Net<'_> {
+    /// \[batch, 1000\].
+    fn logits(&mut self, x: Value, batch: u64) -> Value {
+        let g = self.g;
+        let stem = g.relu(self.conv("stem", x, [3, WIDTH], 7, 2));
+        let pool =
+            MaxPool { kernel: vec![3, 3], strides: vec![2, 2], pads: vec![1; 4], ..MaxPool::default() };
+        let mut v = g.max_pool(stem, pool);
+        let mut channels = WIDTH;
+        for (stage, blocks) in (0u64..).zip(BLOCKS) {
+            for block in 0..blocks {
+                let stride = if stage > 0 && block == 0 { 2 } else { 1 };
+                v = self.block(&format!("{stage}.{block}"), v, channels, WIDTH << stage, stride);
+                channels = EXPANSION * (WIDTH << stage);
+            }
+        }
+        let mean = g.reshape(g.global_average_pool(v), &[batch as i64, channels as i64]);
+        let (w, b) = (
+            self.param("fc.w", &[channels, CLASSES], (-0.04, 0.04)),
+            self.param("fc.b", &[CLASSES], (-0.1, 0.1)),
+        );
+        g.add(g.matmul(mean, w), b)
+    }
+
     fn param(&mut self, name: &str, shape: &[u64], range: (f32, f32)) -> Value {
         self.weights.push(Weight { name: name.to_owned(), shape: shape.to_vec(), range });
         self.g.param(name, f32(shape.iter().copied()))
@@ -79,10 +105,16 @@ impl Net<'_> {
         let w = self.param(&format!("{name}.w"), &[to, from, kernel, kernel], (-bound, bound));
         let op = Conv { strides: vec![stride; 2], pads: vec![kernel / 2; 4], ..Conv::default() };
         let y = self.g.conv(x, w, None, op);
+        let (g, training) = (self.g, self.training);
         let mut of_channels = |what: &str, range| self.param(&format!("{name}.{what}"), &[to], range);
         let (gamma, beta) = (of_channels("gamma", (0.5, 1.5)), of_channels("beta", (-0.1, 0.1)));
+        if training {
+            let running = ["mean", "variance"].map(|what| g.state(&format!("{name}.{what}"), f32([to])));
+            let op = BatchNormTraining { unbiased_running: true, ..BatchNormTraining::default() };
+            return g.batch_norm_training(y, gamma, beta, running[0], running[1], op);
+        }
         let (mean, variance) = (of_channels("mean", (-0.1, 0.1)), of_channels("variance", (0.5, 1.5)));
-        self.g.batch_norm(y, gamma, beta, mean, variance, 1e-5)
+        g.batch_norm(y, gamma, beta, mean, variance, 1e-5)
     }
 
     fn block(&mut self, name: &str, x: Value, from: u64, width: u64, stride: u64) -> Value {

@@ -5,12 +5,13 @@ use crate::clock::{Pace, Times};
 use crate::data;
 use crate::rig::{self, Rig, size};
 use crate::row::{Bar, Figures, Outcome, Row};
-use pumice::train::{AdamW, Recipe, StepGraphs, TABLE_ROWS, names, step_graphs};
+use pumice::train::{AdamW, Recipe, Schedule, Sgd, StepGraphs, TABLE_ROWS, names, step_graphs};
 use pumice::{
     DType, Executable, Graph, GraphBuilder, Options, RunOptions, Session, Tensor, TensorView, Value, f32, i32,
 };
 use pumice_ir::ops::attention::{Attention, AttentionLayout};
 use pumice_plan::RegionKind;
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// The cases.
@@ -18,19 +19,56 @@ pub fn cases(full: bool) -> Vec<Case> {
     let gpt =
         size(full, Gpt::SMALL, Gpt { layers: 2, width: 64, heads: 4, vocab: 300, tokens: 32, batch: 2 });
     let mlp = size(full, Mlp { batch: 128, sizes: [784, 128, 10] }, Mlp { batch: 8, sizes: [32, 16, 10] });
-    vec![
-        Case::new(format!("G13.gpt_b{}_s{}", gpt.batch, gpt.tokens), move |rig| {
-            measure(
-                rig,
-                &format!("G13.gpt_b{}_s{}", gpt.batch, gpt.tokens),
-                (&gpt.graph()?, gpt.vocab),
-                Bar::Ratio(0.9),
-            )
-        }),
-        Case::new("G13.mlp", move |rig| {
-            measure(rig, "G13.mlp", (&mlp.graph()?, mlp.sizes[2]), Bar::Ratio(0.6))
-        }),
-    ]
+    let small = [
+        case(format!("G13.gpt_b{}_s{}", gpt.batch, gpt.tokens), move || gpt.training()),
+        case("G13.mlp".to_owned(), move || mlp.training()),
+    ];
+    // Minutes on a CPU.
+    let large = full.then(|| case("G13.resnet50_b32".to_owned(), || resnet(32)));
+    small.into_iter().chain(large).collect()
+}
+
+fn case(name: String, make: impl Fn() -> Outcome<Training> + 'static) -> Case {
+    Case::new(name.clone(), move |rig| make()?.measure(rig, &name))
+}
+
+/// A network and how it is trained.
+struct Training {
+    graph: Graph,
+    recipe: Recipe,
+    /// Tokens, or classes.
+    classes: u64,
+    /// The smallest and the largest first value of a param.
+    values: Box<dyn Fn(&str) -> (f32, f32)>,
+    bar: Bar,
+}
+
+/// Weights near 0, those of norms 1, biases 0.
+fn small_values(name: &str) -> (f32, f32) {
+    match name {
+        _ if name.contains("ln_") && name.ends_with("weight") => (1.0, 1.0),
+        _ if name.ends_with("weight") => (-0.04, 0.04),
+        _ => (0.0, 0.0),
+    }
+}
+
+fn adam_w() -> Recipe {
+    Recipe::new(AdamW { weight_decay: 0.01, ..AdamW::default() })
+}
+
+/// ResNet-50 by SGD with momentum.
+fn resnet(batch: u64) -> Outcome<Training> {
+    let net = pumice_tests::resnet::resnet50_training(batch)?;
+    let ranges: BTreeMap<String, (f32, f32)> = net.weights.into_iter().map(|w| (w.name, w.range)).collect();
+    let values = move |name: &str| ranges.get(name).copied().unwrap_or((0.0, 0.0));
+    let sgd = Sgd { momentum: 0.9, ..Sgd::default() };
+    Ok(Training {
+        graph: net.graph,
+        recipe: Recipe::new(sgd).schedule(Schedule::constant(0.01)),
+        classes: 1000,
+        values: Box::new(values),
+        bar: Bar::Ratio(0.7),
+    })
 }
 
 /// A decoder as GPT-2, its embedding tied to its head.
@@ -46,6 +84,11 @@ struct Gpt {
 
 impl Gpt {
     const SMALL: Gpt = Gpt { layers: 12, width: 768, heads: 12, vocab: 50_257, tokens: 512, batch: 4 };
+
+    fn training(&self) -> Outcome<Training> {
+        let (graph, values) = (self.graph()?, Box::new(small_values));
+        Ok(Training { graph, recipe: adam_w(), classes: self.vocab, values, bar: Bar::Ratio(0.9) })
+    }
 
     fn graph(&self) -> Outcome<Graph> {
         let g = GraphBuilder::new("gpt");
@@ -97,6 +140,11 @@ struct Mlp {
 }
 
 impl Mlp {
+    fn training(&self) -> Outcome<Training> {
+        let (graph, values) = (self.graph()?, Box::new(small_values));
+        Ok(Training { graph, recipe: adam_w(), classes: self.sizes[2], values, bar: Bar::Ratio(0.6) })
+    }
+
     fn graph(&self) -> Outcome<Graph> {
         let g = GraphBuilder::new("mlp");
         let [from, hidden, to] = self.sizes;
@@ -113,43 +161,37 @@ impl Mlp {
     }
 }
 
-/// A step of AdamW with weight decay, guarded.
-fn measure(rig: &Rig, name: &str, (graph, classes): (&Graph, u64), bar: Bar) -> Outcome<Vec<Row>> {
-    let graphs = step_graphs(graph, &Recipe::new(AdamW { weight_decay: 0.01, ..AdamW::default() }))?;
-    let options = Options::default().precision(rig.args.precision);
-    let exe = pumice::compile_entries(&[("step", &graphs.step)], &rig.device, &options)?;
-    let mut trained = Run { session: exe.session()?, graphs: &graphs, updates: 0 };
-    trained.fill(&exe)?;
-    trained.bind(&exe, classes)?;
-    let before = trained.loss()?;
-    let times = trained.times(rig.gpu_pace())?;
-    let after = trained.loss()?;
-    if !(after < before) {
-        return Err(format!("the loss went from {before} to {after}").into());
-    }
-    if rig.args.profile {
-        trained.step()?;
-        let profile = trained.session.profile(&[], &RunOptions::default())?;
-        for step in &profile.steps {
-            println!("{:5} {:9.1} us  {:44} {}", step.level, step.us, step.label, step.origin);
+impl Training {
+    /// A guarded step.
+    fn measure(&self, rig: &Rig, name: &str) -> Outcome<Vec<Row>> {
+        let graphs = step_graphs(&self.graph, &self.recipe)?;
+        let options = Options::default().precision(rig.args.precision);
+        let exe = pumice::compile_entries(&[("step", &graphs.step)], &rig.device, &options)?;
+        let mut run = Run { session: exe.session()?, graphs: &graphs, updates: 0 };
+        run.fill(&exe, &self.values)?;
+        run.bind(&exe, self.classes)?;
+        let before = run.loss()?;
+        let times = run.times(rig.gpu_pace())?;
+        let after = run.loss()?;
+        if !(after < before) {
+            return Err(format!("the loss went from {before} to {after}").into());
         }
-        print!("{name}\n{profile}");
+        if rig.args.profile {
+            run.step()?;
+            print!("{name}\n{}", run.session.profile(&[], &RunOptions::default())?);
+        }
+        let kinds = [RegionKind::Weights, RegionKind::States, RegionKind::Scratch];
+        let bytes: u64 = kinds.iter().map(|&kind| exe.plan().region_size(kind).0).sum();
+        let bytes = format!("{:.1} MB on the device", bytes as f64 / 1e6);
+        Ok(vec![Row {
+            figures: Some(Figures::of(&exe, 0)),
+            bar: self.bar.clone(),
+            judged: rig.judges_gpu(),
+            checked: format!("the loss of one batch went from {before:.3} to {after:.3}"),
+            notes: std::iter::once(bytes).chain(rig::notes(times, rig.judges_gpu())).collect(),
+            ..Row::new(name.to_owned(), times, "device")
+        }])
     }
-    let bytes: u64 = [RegionKind::Weights, RegionKind::States, RegionKind::Scratch]
-        .iter()
-        .map(|&kind| exe.plan().region_size(kind).0)
-        .sum();
-    Ok(vec![Row {
-        figures: Some(Figures::of(&exe, 0)),
-        bar,
-        judged: rig.judges_gpu(),
-        checked: format!("the loss of one batch went from {before:.3} to {after:.3}"),
-        notes: [format!("{:.1} MB on the device", bytes as f64 / 1e6)]
-            .into_iter()
-            .chain(rig::notes(times, rig.judges_gpu()))
-            .collect(),
-        ..Row::new(name.to_owned(), times, "device")
-    }])
 }
 
 /// A session that takes one step after the other over the same batch.
@@ -160,17 +202,14 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Weights near 0, those of norms 1, biases 0.
-    fn fill(&mut self, exe: &Executable) -> Outcome {
+    /// First values.
+    fn fill(&mut self, exe: &Executable, values: &dyn Fn(&str) -> (f32, f32)) -> Outcome {
         let is_trained = |name: &str| self.graphs.trained.iter().any(|t| t.name == name);
-        for slot in exe.plan().states.iter().filter(|slot| is_trained(&slot.name)) {
+        let trained = exe.plan().states.iter().filter(|slot| is_trained(&slot.name));
+        for (seed, slot) in (7..).zip(trained) {
             let count = slot.shape.iter().product::<u64>() as usize;
-            let values = match slot.name.as_str() {
-                name if name.contains("ln_") && name.ends_with("weight") => vec![1.0; count],
-                name if name.ends_with("weight") => data::random(7, count, -0.04, 0.04),
-                _ => vec![0.0; count],
-            };
-            self.session.state(&slot.name)?.write_f32(&values)?;
+            let (low, high) = values(&slot.name);
+            self.session.state(&slot.name)?.write_f32(&data::random(seed, count, low, high))?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ mod calls;
 mod chance;
 mod found;
 mod images;
+mod loaded;
 mod loops;
 mod movement;
 mod order;
@@ -17,6 +18,7 @@ use calls::calls;
 use chance::{draws, numbers, penalties, routers};
 use found::{ranges, suppressions, uniques};
 use images::{matrices_of_windows, places_of_largest, resamplings, shared_pools};
+use loaded::loaded_reductions;
 use loops::{cells, collecting_loops, collecting_whiles, scans};
 use movement::{
     blocks_of_pixels, diagonals, extents, fills, one_hots, padded_convolutions, reversals, stacks, tiles,
@@ -358,6 +360,7 @@ on_both!(
     binary,
     classes_by_index,
     losses_of_rows,
+    loaded_reductions,
     places_of_largest,
     shared_pools,
     matrices_of_windows,

@@ -51,13 +51,10 @@ impl Rows {
         vec![dx, scale(1, Some(parts.normal)), scale(2, None)]
     }
 
-    /// x less its mean, if that is taken off.
-    fn about_mean(&self, cx: &GradCx<'_>, x: Value, axes: &[i64]) -> Value {
-        match (self.centred, self.statistics) {
-            (false, _) => x,
-            (true, true) => cx.g.sub(x, cx.y(1)),
-            (true, false) => cx.g.sub(x, cx.g.reduce_mean(x, axes, true)),
-        }
+    /// The mean, if that is taken off.
+    fn mean(&self, cx: &GradCx<'_>, x: Value, axes: &[i64]) -> Option<Value> {
+        let mean = || if self.statistics { cx.y(1) } else { cx.g.reduce_mean(x, axes, true) };
+        self.centred.then(mean)
     }
 
     /// r, by what lies about the mean.
@@ -77,9 +74,11 @@ impl<'a, 'b> Parts<'a, 'b> {
         let rank = cx.ty(x).rank();
         let first = normalize_axis(rows.axis, rank).unwrap_or(0);
         let axes: Vec<i64> = (first..rank).map(|axis| axis as i64).collect();
-        let about = rows.about_mean(cx, x, &axes);
-        let inverse = rows.inverse(cx, about, &axes);
-        let normal = cx.g.mul(about, inverse);
+        let mean = rows.mean(cx, x, &axes);
+        let about = |x: Value| mean.map_or(x, |mean| cx.g.sub(x, mean));
+        let inverse = rows.inverse(cx, about(x), &axes);
+        // As large as x, and made again from it: not before there is a gradient to multiply it by.
+        let normal = cx.g.mul(about(cx.held(x)), inverse);
         Parts { cx, rows, axes, normal, inverse }
     }
 

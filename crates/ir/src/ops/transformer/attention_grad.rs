@@ -60,7 +60,7 @@ impl<'a, 'b> Again<'a, 'b> {
         let g = cx.g;
         let extents = extents(op, cx);
         let allowed = Allowed::new(op, cx);
-        let [q, k, v] = operands(op, cx, &allowed, &extents);
+        let [q, k, v] = operands(op, cx, &allowed, &extents).map(|x| cx.held(x));
         let mut again = Again { op, cx, g, extents, allowed: allowed.keys(), q, k, v, capped: None, p: q };
         let scores = again.scores(&allowed);
         let lse = match allowed.is_shifted() {
