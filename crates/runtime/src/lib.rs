@@ -13,6 +13,7 @@ pub mod device;
 mod error;
 mod executable;
 mod gate;
+mod input_rows;
 mod inspect;
 mod interface;
 pub mod lists;

@@ -21,6 +21,23 @@ pub const NUMBERS: &str = "train/numbers";
 /// Input of `step` and `update`: which count of updates the first row is for, i32 of rank 0.
 pub const BASE: &str = "train/base";
 
+/// Input of a `step` of several batches in a submission that accumulates, a bool of rank 0: whether the batch is the
+/// last of an update.
+pub const ENDS: &str = "train/ends";
+/// Scalar of a `step` of several batches in a submission: which row of the inputs the next run takes. It advances by one
+/// with every run.
+pub const ROW: &str = "train/row";
+/// Output of a `step` of several batches in a submission that accumulates: the mean over what was accumulated, its own
+/// batch included.
+pub const LOSS_OF_UPDATE: &str = "loss_of_update";
+/// As [`LOSS_OF_UPDATE`], the sum of the weights.
+pub const WEIGHT_OF_UPDATE: &str = "weight_of_update";
+/// State of a `step` of several batches in a submission, f32 \[rows, columns\]: by row what the run put out that took
+/// it, in a column for each of [`REPORTED`] that it has. A bool is 0 or 1.
+pub const REPORTS: &str = "train/reports";
+/// Outputs that are kept by row; of those of a line the first that there is.
+pub const REPORTED: [&[&str]; 4] = [&[LOSS_OF_UPDATE, LOSS], &[WEIGHT_OF_UPDATE, WEIGHT], &[NORM], &[FLAG]];
+
 /// State, i32 of rank 0: how many updates were made.
 pub const UPDATES: &str = "train/updates";
 /// State, i32 of rank 0: updates made since the last one that was not, or since the scale of the loss grew.

@@ -23,6 +23,7 @@ pub struct Recipe {
     pub(crate) groups: Vec<Group>,
     pub(crate) clip_norm: Option<f64>,
     pub(crate) accumulate: u32,
+    pub(crate) steps_per_submission: u32,
     pub(crate) on_nonfinite: OnNonfinite,
     pub(crate) allow_unused: bool,
     pub(crate) unguarded: bool,
@@ -39,6 +40,7 @@ impl Recipe {
             groups: Vec::new(),
             clip_norm: None,
             accumulate: 1,
+            steps_per_submission: 1,
             on_nonfinite: OnNonfinite::default(),
             allow_unused: false,
             unguarded: false,
@@ -71,6 +73,14 @@ impl Recipe {
     #[must_use]
     pub fn accumulate(self, runs: u32) -> Recipe {
         Recipe { accumulate: runs, ..self }
+    }
+
+    /// So many batches, 64 at most, may be run one after the other without the host in between: their inputs lie on the
+    /// device along a new first axis, and `step` takes the row of its run. It says when an update is due where the
+    /// recipe accumulates, so that there are no entries `accumulate` and `update` then. No bit changes by it.
+    #[must_use]
+    pub fn steps_per_submission(self, steps: u32) -> Recipe {
+        Recipe { steps_per_submission: steps, ..self }
     }
 
     /// What happens after what is not finite.
@@ -110,5 +120,10 @@ impl Recipe {
     /// How many runs an update is made of.
     pub fn runs_an_update(&self) -> u32 {
         self.accumulate
+    }
+
+    /// How many batches a submission runs at most.
+    pub fn rows(&self) -> u32 {
+        self.steps_per_submission
     }
 }

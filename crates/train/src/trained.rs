@@ -3,6 +3,7 @@
 use crate::error::TrainError;
 use crate::group::Group;
 use crate::names::{LOSS, PENALTY, WEIGHT};
+use crate::numbers::TABLE_ROWS;
 use crate::optimizer::Slot;
 use crate::pattern::matches;
 use crate::recipe::{OnNonfinite, Recipe};
@@ -168,6 +169,9 @@ fn wrong_recipe(recipe: &Recipe) -> Vec<TrainError> {
         || recipe.loss_scale
         || recipe.on_nonfinite == OnNonfinite::Skip;
     say(recipe.accumulate == 0, "an update is made of one run at least");
+    let steps = u64::from(recipe.steps_per_submission);
+    let in_table = format!("a submission is of 1 to {TABLE_ROWS} steps, not of {steps}");
+    say(!(1..=TABLE_ROWS).contains(&steps), &in_table);
     say(
         recipe.clip_norm.is_some_and(|most| !(most > 0.0 && most.is_finite())),
         "gradients are clipped to a norm above 0",

@@ -1,4 +1,5 @@
-//! Graphs that are made of a finished graph by what they are for: fewer outputs, params that runs write, inference.
+//! Graphs that are made of a finished graph by what they are for: fewer outputs, params that runs write, inputs of
+//! several runs, inference.
 //!
 //! In: a graph. Out: another one of the same names and symbols. Never here: what an op does in inference, which its
 //! file says ([`OpDef::for_inference`](crate::OpDef::for_inference)).
@@ -6,6 +7,7 @@
 mod given;
 mod inference;
 mod outputs;
+mod rows;
 
 use crate::entity::{NodeId, ValueId};
 use crate::graph::{Graph, Node, Output};

@@ -42,6 +42,7 @@ mod numbers;
 mod plan;
 mod report;
 mod run;
+mod submission;
 mod trainer;
 
 pub use batch::Batch;

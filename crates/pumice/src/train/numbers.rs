@@ -27,13 +27,20 @@ impl Rows {
         self.base = None;
     }
 
-    /// The row of the next update is there for the entry that the session has selected.
+    /// The rows of so many updates from the next one on are there for the entry that the session has selected. Updates
+    /// that are left out take no row, so the last of them is the highest that a submission asks for.
     ///
     /// # Errors
     /// A number that is not finite; the device fails.
-    pub(super) fn bind(&mut self, session: &mut Session, updates: u64) -> Result<(), TrainerError> {
-        let there = self.base.is_some_and(|base| (base..base.saturating_add(TABLE_ROWS)).contains(&updates));
-        if there {
+    pub(super) fn bind(
+        &mut self,
+        session: &mut Session,
+        updates: u64,
+        count: usize,
+    ) -> Result<(), TrainerError> {
+        let last = updates.saturating_add(count.max(1) as u64 - 1);
+        let has = |base: u64, updates: u64| (base..base.saturating_add(TABLE_ROWS)).contains(&updates);
+        if self.base.is_some_and(|base| has(base, updates) && has(base, last)) {
             return Ok(());
         }
         let (table, columns) = (self.numbers.table(updates), self.numbers.columns() as u64);

@@ -3,31 +3,43 @@
 use super::batch::Batch;
 use super::error::TrainerError;
 use super::report::Report;
+use super::submission::Reports;
 use super::trainer::Trainer;
 
-/// Reports of the updates that batches make; made by [`Trainer::run`]. Dropping it ends the run between two updates.
-/// Where several batches make one update and the last ones are fewer, they make one of their own. After an error
-/// nothing more comes.
+/// Reports of the updates that batches make; made by [`Trainer::run`]. Dropping it ends the run between two updates, or
+/// where a submission has several steps between two submissions: updates that were not asked for yet are made. Where
+/// several batches make one update and the last ones are fewer, they make one of their own. After an error nothing more
+/// comes.
 pub struct Run<'t, I> {
     pub(super) trainer: &'t mut Trainer,
     pub(super) batches: I,
+    /// Of updates that were made.
+    pub(super) reports: Reports,
     pub(super) ended: bool,
+}
+
+impl<I: Iterator<Item = Batch>> Run<'_, I> {
+    /// Makes the next updates; whether there were batches for any.
+    fn advance(&mut self) -> bool {
+        let batches: Vec<Batch> = self.batches.by_ref().take(self.trainer.batches_at_once()).collect();
+        if batches.is_empty() {
+            return false;
+        }
+        self.trainer.run_batches(&batches, &mut self.reports);
+        true
+    }
 }
 
 impl<I: Iterator<Item = Batch>> Iterator for Run<'_, I> {
     type Item = Result<Report, TrainerError>;
 
     fn next(&mut self) -> Option<Result<Report, TrainerError>> {
-        if self.ended {
-            return None;
-        }
-        let batches: Vec<Batch> = self.batches.by_ref().take(self.trainer.runs_an_update()).collect();
-        if batches.is_empty() {
+        if self.ended || (self.reports.is_empty() && !self.advance()) {
             self.ended = true;
             return None;
         }
-        let report = self.trainer.update(&batches);
-        self.ended = report.is_err();
-        Some(report)
+        let report = self.reports.pop_front();
+        self.ended = report.as_ref().is_none_or(Result::is_err);
+        report
     }
 }

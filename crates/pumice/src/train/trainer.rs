@@ -6,6 +6,7 @@ use super::numbers::Rows;
 use super::plan::TrainPlan;
 use super::report::{Evaluation, Report};
 use super::run::Run;
+use super::submission::{Reports, Steps};
 use crate::{Device, Executable, Options};
 use pumice_ir::Graph;
 use pumice_plan::Precision;
@@ -39,15 +40,16 @@ impl TrainOptions {
 /// as it needs no input of the loss alone. Its float params are trained, as f32, unless a group of the recipe freezes
 /// them.
 pub struct Trainer {
-    session: Session,
+    pub(super) session: Session,
     exe: Executable,
-    rows: Rows,
+    pub(super) rows: Rows,
+    pub(super) steps: Steps,
     trained: Vec<Trained>,
     runs_an_update: usize,
-    guarded: bool,
-    stops: bool,
+    pub(super) guarded: bool,
+    pub(super) stops: bool,
     /// Updates that were made, and that were not.
-    updates: u64,
+    pub(super) updates: u64,
     skips: u64,
 }
 
@@ -75,6 +77,7 @@ impl Trainer {
             guarded: has(names::FLAG),
             stops: has(names::STOP),
             rows: Rows::new(made.numbers.clone()),
+            steps: Steps { rows: recipe.rows() as usize, stops_itself: made.step.stop().is_some() },
             trained: made.trained,
             updates: 0,
             skips: 0,
@@ -175,12 +178,29 @@ impl Trainer {
 
     /// Trains by batches, as an iterator over a report for each update. It does nothing until it is asked for one.
     pub fn run<I: IntoIterator<Item = Batch>>(&mut self, batches: I) -> Run<'_, I::IntoIter> {
-        Run { trainer: self, batches: batches.into_iter(), ended: false }
+        Run { trainer: self, batches: batches.into_iter(), reports: Reports::new(), ended: false }
     }
 
     /// How many batches one update is made of.
     pub(super) fn runs_an_update(&self) -> usize {
         self.runs_an_update
+    }
+
+    /// How many batches are taken together: those of the updates that a submission has rows for, or of one update.
+    pub(super) fn batches_at_once(&self) -> usize {
+        (self.steps.rows / self.runs_an_update).max(1) * self.runs_an_update
+    }
+
+    /// Makes the updates of these batches, [`Trainer::batches_at_once`] at most.
+    pub(super) fn run_batches(&mut self, batches: &[Batch], reports: &mut Reports) {
+        if self.steps.rows == 1 {
+            reports.push_back(self.update(batches));
+            return;
+        }
+        match self.check_set() {
+            Ok(()) => self.run_rows(batches, reports),
+            Err(error) => reports.push_back(Err(error)),
+        }
     }
 
     /// One update, made of these batches: one, or as many as the recipe accumulates.
@@ -197,6 +217,11 @@ impl Trainer {
         if given == 0 || given > most {
             return Err(TrainerError::Batches { given, most });
         }
+        if self.steps.rows > 1 {
+            let mut reports = Reports::new();
+            self.run_rows(batches, &mut reports);
+            return reports.pop_front().unwrap_or(Err(TrainerError::Batches { given, most }));
+        }
         let begun = Instant::now();
         if let Err(error) = self.run_update(batches) {
             self.recover()?;
@@ -208,7 +233,7 @@ impl Trainer {
     fn run_update(&mut self, batches: &[Batch]) -> Result<(), TrainerError> {
         if self.runs_an_update == 1 {
             self.session.entry("step")?;
-            self.rows.bind(&mut self.session, self.updates)?;
+            self.rows.bind(&mut self.session, self.updates, 1)?;
             for batch in batches {
                 self.session.execute(&batch.views(), &RunOptions::default())?;
             }
@@ -218,14 +243,14 @@ impl Trainer {
                 self.session.execute(&batch.views(), &RunOptions::default())?;
             }
             self.session.entry("update")?;
-            self.rows.bind(&mut self.session, self.updates)?;
+            self.rows.bind(&mut self.session, self.updates, 1)?;
             self.session.execute(&[], &RunOptions::default())?;
         }
         Ok(())
     }
 
     /// After a run that failed: what the device counted, and nothing accumulated.
-    fn recover(&mut self) -> Result<(), TrainerError> {
+    pub(super) fn recover(&mut self) -> Result<(), TrainerError> {
         self.rows.forget();
         self.updates = self.count(names::UPDATES)?;
         self.skips = self.count(names::SKIPS)?;
@@ -248,18 +273,30 @@ impl Trainer {
     }
 
     fn report(&mut self, begun: Instant) -> Result<Report, TrainerError> {
-        let (loss, weight) = (self.number(names::LOSS)?, self.number(names::WEIGHT)?);
-        let rate = self.rows.numbers.row(self.updates).first().copied().unwrap_or(0.0);
+        let of_batches = (self.number(names::LOSS)?, self.number(names::WEIGHT)?);
         let norm = if self.guarded { self.number(names::NORM)? } else { f64::NAN };
         let made = !self.guarded || self.number(names::FLAG)? != 0.0;
-        if self.stops && self.number(names::STOP)? != 0.0 {
+        let stops = self.stops && self.number(names::STOP)? != 0.0;
+        let report = self.count_update(of_batches, norm, (made, stops))?;
+        Ok(Report { seconds: begun.elapsed().as_secs_f64(), ..report })
+    }
+
+    /// Counts an update that was due, and says how it went; in no time.
+    pub(super) fn count_update(
+        &mut self,
+        (loss, weight): (f64, f64),
+        norm: f64,
+        (made, stops): (bool, bool),
+    ) -> Result<Report, TrainerError> {
+        let rate = self.rows.numbers.row(self.updates).first().copied().unwrap_or(0.0);
+        if stops {
             self.skips += 1;
             return Err(TrainerError::NotFinite { update: self.updates + 1, loss, norm });
         }
         self.updates += u64::from(made);
         self.skips += u64::from(!made);
-        let (step, skips, seconds) = (self.updates, self.skips, begun.elapsed().as_secs_f64());
-        Ok(Report { step, loss, weight, rate, norm, made, skips, seconds })
+        let (step, skips) = (self.updates, self.skips);
+        Ok(Report { step, loss, weight, rate, norm, made, skips, seconds: 0.0 })
     }
 
     /// The loss over batches that nothing is learned from: dropout is off, and batch norm uses its running statistics.
@@ -319,7 +356,7 @@ impl Trainer {
     }
 
     /// An output of rank 0 of the last run, as a number; 1 for a true bool.
-    fn number(&mut self, name: &str) -> Result<f64, RuntimeError> {
+    pub(super) fn number(&mut self, name: &str) -> Result<f64, RuntimeError> {
         let tensor = self.session.output(name)?;
         let first = match tensor.bytes() {
             [byte] => Some(f32::from(*byte)),

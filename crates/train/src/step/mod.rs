@@ -7,6 +7,7 @@ mod accumulate;
 mod forward;
 mod guard;
 mod infer;
+mod rows;
 mod scale;
 mod update;
 
@@ -22,8 +23,10 @@ use pumice_ir::{Graph, Op};
 #[derive(Clone)]
 pub struct StepGraphs {
     /// One batch, one update. Outputs: those of [`names`](crate::names), `norm`, `flag` and `stop` unless unguarded.
+    /// Where a submission has several steps, one batch of those that lie in rows, and an update where it is due.
     pub step: Graph,
-    /// One batch, whose gradients are added to the accumulated ones. Only where the recipe accumulates.
+    /// One batch, whose gradients are added to the accumulated ones. Only where the recipe accumulates and a submission
+    /// has one step.
     pub accumulate: Option<Graph>,
     /// An update of what was accumulated, which is empty after it, whether it was made or not.
     pub update: Option<Graph>,
@@ -70,9 +73,9 @@ pub fn step_graphs(graph: &Graph, recipe: &Recipe) -> Result<StepGraphs, TrainEr
         return Err(TrainErrors(wrong));
     }
     let forward = Forward { graph, recipe, trained: &trained };
-    let accumulates = recipe.accumulate > 1;
+    let accumulates = recipe.accumulate > 1 && recipe.rows() == 1;
     let made = [
-        update::step(&forward).map(Some),
+        step(&forward).map(Some),
         if accumulates { accumulate::accumulate(&forward).map(Some) } else { Ok(None) },
         if accumulates { accumulate::update(&forward).map(Some) } else { Ok(None) },
         infer::eval(&forward).map(Some),
@@ -93,6 +96,16 @@ pub fn step_graphs(graph: &Graph, recipe: &Recipe) -> Result<StepGraphs, TrainEr
         }
         _ => Err(TrainErrors(vec![TrainError::NoLoss])),
     }
+}
+
+/// The entry `step`.
+fn step(forward: &Forward<'_>) -> Result<Graph, TrainError> {
+    let recipe = forward.recipe;
+    if recipe.rows() == 1 {
+        return update::step(forward);
+    }
+    let of_batch = if recipe.accumulate > 1 { accumulate::step(forward) } else { update::step(forward) };
+    rows::taken_in_turn(&of_batch?, recipe.rows())
 }
 
 /// What a penalty needs beside params, where updates have no batch.

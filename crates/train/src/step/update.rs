@@ -23,6 +23,9 @@ pub(super) struct Made {
     /// By trained param, unscaled.
     pub(super) gradients: Vec<Value>,
     pub(super) scale: Option<Scale>,
+    /// Whether an update is due, a bool of rank 0; none where it always is. Where it is not, nothing is written but
+    /// what was there.
+    pub(super) due: Option<Value>,
 }
 
 /// One batch, one update.
@@ -35,7 +38,7 @@ pub(super) fn step(forward: &Forward<'_>) -> Result<Graph, TrainError> {
     let objective = penalty.map_or(loss, |penalty| g.add(loss, penalty));
     let scale = forward.scale(&g);
     let gradients = gradients(&g, scale, objective, &weights.iter().map(|w| w.now).collect::<Vec<_>>());
-    let made = Made { loss, weight, penalty, gradients, scale };
+    let made = Made { loss, weight, penalty, gradients, scale, due: None };
     if weight.is_none() {
         g.output(names::WEIGHT, g.constant_scalar(DType::F32, 1.0));
     }
@@ -66,7 +69,7 @@ pub(super) fn write(g: &GraphBuilder, forward: &Forward<'_>, weights: &[Weight],
     for ((param, weight), &gradient) in forward.trained.iter().zip(weights).zip(&gradients) {
         g.scoped(&param.name, |g| row.update(g, forward, (param, weight), gradient, flag));
     }
-    counts.write(g, judgement.as_ref(), made.scale);
+    counts.write(g, judgement.as_ref(), made.scale, made.due);
 }
 
 /// Whether an update is made, and why not: bools of rank 0.
@@ -90,7 +93,8 @@ impl Judgement {
         // Without rows there is nothing to learn, and nothing is wrong.
         let any = made.weight.map(|weight| g.not_equal(weight, g.constant_scalar(DType::F32, 0.0)));
         let with_rows = |x: Value| any.map_or(x, |any| g.and(x, any));
-        let [flag, failed] = [sound, unsound].map(with_rows);
+        let is_due = |x: Value| made.due.map_or(x, |due| g.and(x, due));
+        let [flag, failed] = [sound, unsound].map(with_rows).map(is_due);
         Judgement { flag, failed, finite_loss, norm: g.sqrt(squares) }
     }
 
@@ -196,7 +200,7 @@ impl Row {
 }
 
 /// The one where the flag says so, else the other; without a flag the one.
-fn chosen(g: &GraphBuilder, flag: Option<Value>, new: Value, old: Value) -> Value {
+pub(super) fn chosen(g: &GraphBuilder, flag: Option<Value>, new: Value, old: Value) -> Value {
     flag.map_or(new, |flag| g.select(flag, new, old))
 }
 
@@ -216,8 +220,14 @@ impl Counts {
         Counts { updates, good, skips }
     }
 
-    /// An update that is made counts, and one more is good; one that is not ends those, and is a skip.
-    fn write(self, g: &GraphBuilder, judgement: Option<&Judgement>, scale: Option<Scale>) {
+    /// An update that is made counts, and one more is good; one that is due and not made ends those, and is a skip.
+    fn write(
+        self,
+        g: &GraphBuilder,
+        judgement: Option<&Judgement>,
+        scale: Option<Scale>,
+        due: Option<Value>,
+    ) {
         let [zero, one] = [0.0, 1.0].map(|v| g.constant_scalar(DType::I32, v));
         let Counts { updates, good, skips } = self;
         let flag = judgement.map(|judgement| judgement.flag);
@@ -226,9 +236,11 @@ impl Counts {
             more_good = scale.write(g, (judgement.flag, judgement.failed), more_good);
         }
         g.state_write(updates.0, chosen(g, flag, more_updates, updates.1));
-        g.state_write(good.0, chosen(g, flag, more_good, zero));
+        let none_good = chosen(g, due, zero, good.1);
+        g.state_write(good.0, chosen(g, flag, more_good, none_good));
         if let Some(flag) = flag {
-            g.state_write(skips.0, g.select(flag, skips.1, g.add(skips.1, one)));
+            let more_skips = chosen(g, due, g.add(skips.1, one), skips.1);
+            g.state_write(skips.0, g.select(flag, skips.1, more_skips));
         }
     }
 }

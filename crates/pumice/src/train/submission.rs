@@ -1,0 +1,155 @@
+//! Several steps in a submission: batches into the rows of the inputs, replays, and what each of them reported.
+
+use super::batch::Batch;
+use super::error::TrainerError;
+use super::report::Report;
+use super::trainer::Trainer;
+use pumice_runtime::{NameKind, RunOptions, RuntimeError};
+use pumice_train::names;
+use pumice_types::{DType, TensorView};
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
+use std::time::Instant;
+
+/// What a trainer says of updates, in their order; nothing follows an error.
+pub(super) type Reports = VecDeque<Result<Report, TrainerError>>;
+
+/// Steps that a trainer has on the device.
+pub(super) struct Steps {
+    /// How many batches a submission has at most: 1 without rows.
+    pub rows: usize,
+    /// Whether the program itself ends a submission at a step that stops.
+    pub stops_itself: bool,
+}
+
+/// How far a submission came.
+struct Came {
+    /// Steps that counted.
+    steps: usize,
+    /// Whether the last of them stops.
+    stopped: bool,
+    /// What ops reported, and in which step first.
+    failed: Option<(usize, RuntimeError)>,
+}
+
+impl Trainer {
+    /// Runs batches that make whole updates, in as few submissions as rows and extents allow, and appends the reports.
+    pub(super) fn run_rows(&mut self, batches: &[Batch], reports: &mut Reports) {
+        let begun = Instant::now();
+        let before = reports.len();
+        for part in alike(batches, self.steps.rows) {
+            if let Err(error) = self.submit(batches, part, reports) {
+                let error = self.recover().err().unwrap_or(error);
+                reports.push_back(Err(error));
+                break;
+            }
+        }
+        let made = reports.iter_mut().skip(before).filter_map(|report| report.as_mut().ok());
+        let made: Vec<&mut Report> = made.collect();
+        let seconds = begun.elapsed().as_secs_f64() / made.len().max(1) as f64;
+        made.into_iter().for_each(|report| report.seconds = seconds);
+    }
+
+    /// One submission: these batches, of one kind.
+    fn submit(
+        &mut self,
+        batches: &[Batch],
+        part: Range<usize>,
+        reports: &mut Reports,
+    ) -> Result<(), TrainerError> {
+        let ends: Vec<bool> = part.clone().map(|i| self.is_last_of_update(i, batches.len())).collect();
+        self.session.entry("step")?;
+        self.rows.bind(&mut self.session, self.updates, ends.iter().filter(|&&ends| ends).count())?;
+        let batches = &batches[part];
+        let bound = self.fill_rows(batches);
+        let came = bound.and_then(|()| self.replay(&ends));
+        // What the next batches lack is missing, not the same as before.
+        let names: BTreeSet<&str> = batches.iter().flat_map(Batch::names).collect();
+        names.into_iter().for_each(|name| _ = self.session.unbind_input(name));
+        let came = came?;
+        self.take_reports(&ends, &came, reports)?;
+        came.failed.map_or(Ok(()), |(_, error)| Err(error.into()))
+    }
+
+    /// Whether batch `i` of so many is the last one of an update.
+    fn is_last_of_update(&self, i: usize, count: usize) -> bool {
+        (i + 1).is_multiple_of(self.runs_an_update()) || i + 1 == count
+    }
+
+    /// Each batch in a row of the inputs.
+    fn fill_rows(&mut self, batches: &[Batch]) -> Result<(), RuntimeError> {
+        let rows = self.steps.rows as u64;
+        for (row, batch) in (0..).zip(batches) {
+            let mut given = BTreeSet::new();
+            for (name, view) in batch.views() {
+                if !given.insert(name) {
+                    return Err(RuntimeError::Duplicate { kind: NameKind::Input, name: name.to_owned() });
+                }
+                self.session.bind_input_row(name, (row, rows), view)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A replay for each row, as far as they go.
+    fn replay(&mut self, ends: &[bool]) -> Result<Came, RuntimeError> {
+        let mut flags = vec![0; self.steps.rows];
+        flags.iter_mut().zip(ends).for_each(|(flag, &ends)| *flag = u8::from(ends));
+        let wrong = |source| RuntimeError::Tensor { kind: NameKind::Input, name: names::ENDS.into(), source };
+        let shape = [flags.len() as u64];
+        let inputs = [(names::ENDS, TensorView::new(DType::Bool, &shape, &flags).map_err(wrong)?)];
+        let inputs = if self.runs_an_update() > 1 { &inputs[..] } else { &[] };
+        self.session.set_scalar(names::ROW, 0)?;
+        // A program that does not stop itself is asked after every step.
+        let at_once = if self.steps.stops_itself || !self.stops { ends.len() } else { 1 };
+        let options = RunOptions::default().steps(at_once as u32);
+        let mut came = Came { steps: 0, stopped: false, failed: None };
+        while came.steps < ends.len() && !came.stopped && came.failed.is_none() {
+            match self.session.execute(inputs, &options) {
+                Err(RuntimeError::Status(status)) => {
+                    let first = status.first.iter().map(|report| report.replay as usize).min();
+                    came.failed = Some((came.steps + first.unwrap_or(0), RuntimeError::Status(status)));
+                }
+                ran => ran?,
+            }
+            came.steps += self.session.replays() as usize;
+            came.stopped = match self.steps.stops_itself {
+                true => self.session.stopped(),
+                false => self.stops && self.number(names::STOP)? != 0.0,
+            };
+        }
+        Ok(came)
+    }
+
+    /// What the rows say of the updates that ended in them, up to the step in which an op reported.
+    fn take_reports(
+        &mut self,
+        ends: &[bool],
+        came: &Came,
+        reports: &mut Reports,
+    ) -> Result<(), TrainerError> {
+        let table = self.session.state(names::REPORTS)?.read()?;
+        let columns = table.shape().get(1).map_or(1, |&columns| columns.max(1)) as usize;
+        let table = table.encoding().decode(table.bytes()).unwrap_or_default();
+        let sound = came.failed.as_ref().map_or(came.steps, |(step, _)| came.steps.min(*step));
+        for (step, row) in table.chunks(columns).enumerate().take(sound).filter(|(step, _)| ends[*step]) {
+            let number = |column: usize| row.get(column).map_or(f64::NAN, |&number| f64::from(number));
+            let (norm, made) = if self.guarded { (number(2), number(3) != 0.0) } else { (f64::NAN, true) };
+            let stops = came.stopped && step + 1 == came.steps;
+            reports.push_back(Ok(self.count_update((number(0), number(1)), norm, (made, stops))?));
+        }
+        Ok(())
+    }
+}
+
+/// Parts of at most so many batches, of the same inputs and extents each.
+fn alike(batches: &[Batch], most: usize) -> Vec<Range<usize>> {
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    for (i, batch) in batches.iter().enumerate() {
+        match parts.last_mut() {
+            Some(part) if part.len() < most && batches[part.start].is_like(batch) => part.end = i + 1,
+            _ => parts.push(i..i + 1),
+        }
+    }
+    parts
+}

@@ -1,0 +1,71 @@
+//! Inputs of several replays: each row of the first axis is what one of them takes, written by itself.
+
+use crate::bind::check_alone;
+use crate::error::{NameKind, RuntimeError};
+use crate::executable::Inner;
+use crate::session::{Session, check_input_view};
+use crate::tables::part;
+use crate::values::Shape;
+use pumice_types::TensorView;
+use pumice_types::tensor::byte_count;
+use std::sync::Arc;
+
+impl Session {
+    /// Writes row `row` of `rows` of an input's first axis, for all runs to come that do not give the input: what one
+    /// replay of several takes, say. The other rows hold what they held, if the extents are as before, else anything;
+    /// nothing is checked but that the view is a row.
+    ///
+    /// # Errors
+    /// As [`Session::bind_input`]; [`RuntimeError::Rows`] for a row that there is not.
+    pub fn bind_input_row(
+        &mut self,
+        name: &str,
+        (row, rows): (u64, u64),
+        view: TensorView<'_>,
+    ) -> Result<(), RuntimeError> {
+        let inner = Arc::clone(&self.inner);
+        let i = self.names(&inner).input(name)?;
+        check_input_view(&inner, i, &view)?;
+        let shape: Shape = std::iter::once(rows).chain(view.shape().iter().copied()).collect();
+        check_alone(&inner.plan, i, &inner.tables.rules[i], &shape)?;
+        if row >= rows {
+            let (kind, name) = (NameKind::Input, name.to_owned());
+            return Err(RuntimeError::Rows { kind, name, axis: 0, start: row, end: row + 1, extent: rows });
+        }
+        let overwritten = inner.tables.runs.iter().any(|r| r.overwrites[i]);
+        self.write_input_row(&inner, i, (row, overwritten), &shape, view.bytes())
+    }
+
+    /// Writes a row of an input, which was checked; to a copy where runs overwrite the input, which the next run writes.
+    fn write_input_row(
+        &mut self,
+        inner: &Inner,
+        input: usize,
+        (row, overwritten): (u64, bool),
+        shape: &[u64],
+        bytes: &[u8],
+    ) -> Result<(), RuntimeError> {
+        let slot = &inner.plan.inputs[input];
+        let wrong = |source| RuntimeError::Tensor { kind: NameKind::Input, name: slot.name.clone(), source };
+        let all = byte_count(slot.dtype, shape).map_err(wrong)?;
+        if all > slot.span.len.0 {
+            let what = format!("input `{}` has {all} bytes and room for {}", slot.name, slot.span.len.0);
+            return Err(RuntimeError::plan(&inner.plan, what));
+        }
+        let (len, held) = (bytes.len() as u64, &mut self.inputs[input]);
+        let start = row * len;
+        held.resident = false;
+        if overwritten {
+            let copy = held.copy.get_or_insert_default();
+            copy.resize(all as usize, 0);
+            copy[start as usize..][..bytes.len()].copy_from_slice(bytes);
+        } else if len > 0 {
+            self.device.write(part(slot.span, start, len), bytes)?;
+        }
+        held.shape.clear();
+        held.shape.extend_from_slice(shape);
+        held.resident = !overwritten;
+        (held.known, held.bound) = (true, true);
+        Ok(())
+    }
+}

@@ -1,0 +1,377 @@
+//! Several training steps in a submission: of the same bits as one, whatever happens inside, and with the same reports.
+
+use pumice::ops::BatchNormTraining;
+use pumice::train::{
+    Adam, AdamW, Batch, Group, Init, OnNonfinite, Recipe, Report, Schedule, TrainOptions, Trainer,
+    TrainerError, names,
+};
+use pumice::{Device, Graph, GraphBuilder, Tensor, TensorView, f32, i32, sym};
+use std::cell::Cell;
+use std::time::Instant;
+
+/// Numbers in [0, 1) that follow from their place.
+fn numbers(seed: u64, count: usize) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as f32 / (1 << 24) as f32
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// Seven numbers a row; the first two say which of four classes it is of.
+const WIDTH: usize = 7;
+
+fn batch_of(x: &[f32]) -> Batch {
+    let class: Vec<i32> =
+        x.chunks(WIDTH).map(|row| i32::from(row[0] > 0.5) + 2 * i32::from(row[1] > 0.5)).collect();
+    let rows = class.len() as u64;
+    let (x, class) = (Tensor::new(x, &[rows, WIDTH as u64]), Tensor::new(&class, &[rows]));
+    Batch::new().with("x", x.expect("whole rows")).with("class", class.expect("a class a row"))
+}
+
+fn points(seed: u64, rows: usize) -> Batch {
+    batch_of(&numbers(seed, rows * WIDTH))
+}
+
+/// A batch with a number that is none.
+fn infinite(rows: usize) -> Batch {
+    let mut x = numbers(99, rows * WIDTH);
+    x[WIDTH + 2] = f32::INFINITY;
+    batch_of(&x)
+}
+
+/// 77 batches: one whose loss is not finite, some of another extent, and no whole number of anything at the end.
+fn eventful() -> Vec<Batch> {
+    let one = |i: u64| match i {
+        9 => infinite(13),
+        20 | 21 | 50 => points(i, 6),
+        _ => points(i, 13),
+    };
+    (1..=77).map(one).collect()
+}
+
+/// What a net has beside two layers.
+#[derive(Clone, Copy, Default)]
+struct Has {
+    dropout: bool,
+    norm: bool,
+    penalty: bool,
+}
+
+fn network(has: Has) -> Graph {
+    let g = GraphBuilder::new("mlp");
+    let n = || sym("batch", 1..=64);
+    let (x, class) = (g.input("x", f32([n(), (WIDTH as u64).into()])), g.input("class", i32([n()])));
+    let w = g.param("fc1.weight", f32([16u64, WIDTH as u64]));
+    let mut h = g.relu(g.linear(x, w, Some(g.param("fc1.bias", f32([16])))));
+    if has.norm {
+        let [scale, shift] = ["norm.weight", "norm.bias"].map(|name| g.param(name, f32([16])));
+        let [mean, var] = ["norm.mean", "norm.var"].map(|name| g.state(name, f32([16])));
+        let op = BatchNormTraining { momentum: 0.5, ..BatchNormTraining::default() };
+        h = g.batch_norm_training(h, scale, shift, mean, var, op);
+    }
+    if has.dropout {
+        h = g.dropout_training(h, 0.3).0;
+    }
+    let y = g.linear(h, g.param("fc2.weight", f32([4, 16])), Some(g.param("fc2.bias", f32([4]))));
+    let (loss, weight) = g.softmax_cross_entropy(y, class, None, Default::default());
+    g.output("loss", loss);
+    g.output("weight", weight);
+    if has.penalty {
+        g.output("penalty", g.reduce_mean(g.square(w), &[], false));
+    }
+    g.output("logits", y);
+    g.build().expect("sound")
+}
+
+fn recipe() -> Recipe {
+    Recipe::new(AdamW { weight_decay: 0.01, ..AdamW::default() })
+        .schedule(Schedule::cosine(0.02).warmup(5).total(60))
+        .group(Group::matching(["*.bias"]).weight_decay(0.0))
+        .clip_norm(1.0)
+        .on_nonfinite(OnNonfinite::Skip)
+}
+
+fn trainer(graph: &Graph, recipe: &Recipe, device: &Device) -> Trainer {
+    let mut trainer = Trainer::new(graph, recipe, device, &TrainOptions::default()).expect("a trainer");
+    trainer.init(&Init::torch(), 7).expect("every param has a rule");
+    trainer
+}
+
+/// Every state but those that belong to the rows.
+fn states(trainer: &mut Trainer) -> Vec<(String, Vec<u8>)> {
+    let all: Vec<String> = trainer.executable().plan().states.iter().map(|s| s.name.clone()).collect();
+    let kept = all.into_iter().filter(|name| name != names::REPORTS);
+    let mut states: Vec<_> =
+        kept.map(|name| (name.clone(), trainer.state(&name).expect("a state").bytes().to_vec())).collect();
+    states.sort();
+    states
+}
+
+/// All of a report but its seconds, to the bit.
+fn bits(report: &Report) -> [u64; 7] {
+    let Report { step, loss, weight, rate, norm, made, skips, .. } = *report;
+    [step, loss.to_bits(), weight.to_bits(), rate.to_bits(), norm.to_bits(), made.into(), skips]
+}
+
+type Ended = (Vec<[u64; 7]>, Vec<(String, Vec<u8>)>);
+
+/// Reports and states after these batches, with so many steps a submission.
+fn ended(graph: &Graph, recipe: &Recipe, (device, steps): (&Device, u32), batches: &[Batch]) -> Ended {
+    let mut trainer = trainer(graph, &recipe.clone().steps_per_submission(steps), device);
+    let reports = trainer.run(batches.to_vec()).map(|report| bits(&report.expect("a step"))).collect();
+    (reports, states(&mut trainer))
+}
+
+/// One step a submission is thirty-two, and both are themselves when they are done again.
+fn same_bits(device: &Device) {
+    let [dropout, norm, penalty] = [true; 3];
+    let cases = [
+        ("plain", Has::default(), recipe()),
+        ("dropout", Has { dropout, ..Has::default() }, recipe()),
+        ("batch norm", Has { norm, ..Has::default() }, recipe()),
+        ("loss scale", Has { dropout, ..Has::default() }, recipe().loss_scale()),
+        ("accumulation", Has { dropout, penalty, ..Has::default() }, recipe().accumulate(4)),
+        ("all", Has { dropout, norm, penalty }, recipe().accumulate(4).loss_scale()),
+    ];
+    let batches = eventful();
+    for (what, has, recipe) in cases {
+        let graph = network(has);
+        let (reports, states) = ended(&graph, &recipe, (device, 1), &batches);
+        let left_out = reports.iter().filter(|report| report[5] == 0).count();
+        assert!(left_out == 1, "{what}: {left_out} updates were left out");
+        let of_rows = [5, 32, 32].map(|steps| ended(&graph, &recipe, (device, steps), &batches));
+        for (other_reports, other_states) in of_rows {
+            assert_eq!(other_reports, reports, "{what}");
+            assert_eq!(other_states.len(), states.len(), "{what}");
+            for (other, own) in other_states.iter().zip(&states) {
+                assert_eq!(other, own, "{what}");
+            }
+        }
+        println!("{what}: {} updates, {} states, of the same bits", reports.len(), states.len());
+    }
+}
+
+/// A step that must stop stops the rest of its submission: nothing of later batches is learned.
+fn a_stop_stops_the_rest(device: &Device) {
+    let graph = network(Has { dropout: true, ..Has::default() });
+    let recipe = recipe().on_nonfinite(OnNonfinite::Stop);
+    for runs in [1u32, 2] {
+        let ends = [1, 32].map(|steps| {
+            let recipe = recipe.clone().accumulate(runs).steps_per_submission(steps);
+            let mut trainer = trainer(&graph, &recipe, device);
+            let mut reports: Vec<_> = trainer.run(eventful()).collect();
+            let last = reports.pop().expect("one at least").expect_err("the ninth batch is not finite");
+            assert!(matches!(last, TrainerError::NotFinite { .. }), "{last}");
+            let reports: Vec<_> = reports.iter().map(|r| bits(r.as_ref().expect("a step"))).collect();
+            let at_stop = states(&mut trainer);
+            let next = trainer.run([points(1, 13)]).next().expect("one").expect("it goes on");
+            assert!(next.made && next.skips == 1, "{next:?}");
+            (reports, at_stop, last.to_string())
+        });
+        assert_eq!(ends[0].0.len(), 8 / runs as usize);
+        assert_eq!(ends[0], ends[1]);
+    }
+}
+
+/// What an op reports is told after the steps before it, and the trainer goes on where the device is.
+fn reports_of_ops_are_told_in_their_place(device: &Device) {
+    let beyond = {
+        let x = Tensor::new(&numbers(3, WIDTH), &[1, WIDTH as u64]).expect("a row");
+        Batch::new().with("x", x).with("class", Tensor::new(&[4i32], &[1]).expect("one"))
+    };
+    let batches: Vec<Batch> = (0..12).map(|i| if i == 5 { beyond.clone() } else { points(i, 1) }).collect();
+    let mut trainer = trainer(&network(Has::default()), &recipe().steps_per_submission(8), device);
+    let reports: Vec<_> = trainer.run(batches).collect();
+    assert_eq!(reports.len(), 6);
+    assert!(reports[..5].iter().all(|r| r.as_ref().is_ok_and(|r| r.made)));
+    let told = reports[5].as_ref().expect_err("there are four classes").to_string();
+    assert!(told.contains("in replay 5"), "{told}");
+    let count = trainer.state(names::UPDATES).expect("a count").to_vec::<i32>().expect("i32")[0];
+    assert_eq!((trainer.updates(), count), (8, 8));
+    let next = trainer.run([points(1, 2)]).next().expect("one").expect("it goes on");
+    assert_eq!((next.step, next.weight), (9, 2.0));
+}
+
+/// A data set on the device: what a step takes are indices.
+fn data_may_lie_on_the_device(device: &Device) {
+    let rows = 50u64;
+    let x = numbers(11, rows as usize * WIDTH);
+    let graph = {
+        let g = GraphBuilder::new("indexed");
+        let data = g.param("data", f32([rows, WIDTH as u64]));
+        let index = g.input("index", i32([sym("batch", 1..=64)]));
+        let y = g.linear(g.gather(data, index, 0), g.param("w", f32([1, WIDTH as u64])), None);
+        g.output(
+            "loss",
+            g.reduce_mean(g.square(g.sub(y, g.constant_scalar(pumice::DType::F32, 1.0))), &[], false),
+        );
+        g.build().expect("sound")
+    };
+    let ends = [1, 32].map(|steps| {
+        let recipe = Recipe::new(AdamW::default()).schedule(Schedule::constant(0.05));
+        let recipe = recipe.group(Group::matching(["data"]).frozen()).steps_per_submission(steps);
+        let mut trainer = Trainer::new(&graph, &recipe, device, &TrainOptions::default()).expect("a trainer");
+        trainer.set("data", TensorView::f32(&x, [rows, WIDTH as u64])).expect("set");
+        trainer.set("w", TensorView::f32(&[0.0; WIDTH], [1, WIDTH as u64])).expect("set");
+        let batch = |n: i32| {
+            let index: Vec<i32> = (0..8).map(|i| (n * 13 + i * 7) % rows as i32).collect();
+            Batch::new().with("index", Tensor::new(&index, &[8]).expect("eight"))
+        };
+        let losses: Vec<u64> =
+            trainer.run((0..60).map(batch)).map(|r| r.expect("a step").loss.to_bits()).collect();
+        assert!(f64::from_bits(losses[59]) < 0.5 * f64::from_bits(losses[0]));
+        losses
+    });
+    assert_eq!(ends[0], ends[1]);
+}
+
+/// Batches are taken for one submission at a time, and dropping a run keeps what was made.
+#[test]
+fn a_run_takes_no_more_than_a_submission() {
+    let taken = Cell::new(0);
+    let batches = || (0..1_000).map(|i| points(i, 3)).inspect(|_| taken.set(taken.get() + 1));
+    for (runs, steps, at_once) in [(1, 8, 8), (3, 8, 6), (4, 2, 4)] {
+        let recipe = recipe().accumulate(runs).steps_per_submission(steps);
+        let mut trainer = trainer(&network(Has::default()), &recipe, &Device::cpu());
+        assert_eq!(trainer.executable().entries(), ["step", "eval", "predict"]);
+        taken.set(0);
+        let mut run = trainer.run(batches());
+        assert_eq!(run.next().expect("one").expect("a step").step, 1);
+        assert_eq!(taken.get(), at_once);
+        drop(run);
+        assert_eq!(trainer.updates(), u64::from(at_once / runs));
+        let one = trainer.update(&[points(5, 2)]).expect("one update");
+        assert_eq!((one.step, one.weight), (u64::from(at_once / runs) + 1, 2.0));
+    }
+}
+
+/// Rows of rates are there for every update of a submission, wherever it begins.
+#[test]
+fn rates_follow_the_count_of_updates() {
+    let by = Schedule::by(|updates| 1e-4 * (updates + 1) as f64);
+    let recipe = recipe().schedule(by).steps_per_submission(48);
+    let mut trainer = trainer(&network(Has::default()), &recipe, &Device::cpu());
+    let batches = (0..150).map(|i| if i % 40 == 7 { infinite(2) } else { points(i, 2) });
+    let reports: Vec<Report> = trainer.run(batches).map(|r| r.expect("a step")).collect();
+    let mut made = 0;
+    for report in &reports {
+        assert_eq!(report.rate, 1e-4 * f64::from(made + 1));
+        made += u32::from(report.made);
+        assert_eq!(report.step, u64::from(made));
+    }
+    assert_eq!((reports.len(), made), (150, 146));
+    trainer.set_schedule(Schedule::by(|updates| if updates < 170 { 1e-3 } else { f64::NAN }));
+    let last = trainer.run((0..96).map(|i| points(i, 2))).last().expect("one").expect_err("a rate is none");
+    assert!(matches!(last, TrainerError::Number { update: 171, .. }), "{last}");
+}
+
+#[test]
+fn what_is_wrong_is_told_before_anything_runs() {
+    let wrong = |recipe: Recipe| {
+        let made = Trainer::new(&network(Has::default()), &recipe, &Device::cpu(), &TrainOptions::default());
+        made.map(|_| ()).expect_err("it is wrong").to_string()
+    };
+    for steps in [0, 65] {
+        let said = format!(
+            "1 mistake in what is to be trained:\n  the recipe: a submission is of 1 to 64 steps, not of {steps}"
+        );
+        assert_eq!(wrong(recipe().steps_per_submission(steps)), said);
+    }
+    let mut trainer = trainer(&network(Has::default()), &recipe().steps_per_submission(4), &Device::cpu());
+    let before = states(&mut trainer);
+    let x = || Tensor::new(&[0.5f32; WIDTH], &[1, WIDTH as u64]).expect("a row");
+    let without = |trainer: &mut Trainer, batch: Batch| {
+        trainer.run([batch]).next().expect("one").expect_err("it is wrong").to_string()
+    };
+    let missing = without(&mut trainer, Batch::new().with("x", x()));
+    assert!(missing.contains("no value for input `class`"), "{missing}");
+    let twice = without(&mut trainer, points(1, 1).with("x", x()));
+    assert_eq!(twice, "input `x` is given twice; give each once");
+    let unknown = without(&mut trainer, points(1, 1).with("z", x()));
+    assert!(unknown.contains("there is no input `z`"), "{unknown}");
+    let large = without(&mut trainer, points(1, 65));
+    assert!(large.contains("batch") && large.contains("65"), "{large}");
+    let narrow = Tensor::new(&[0.5f32; 3], &[1, 3]).expect("a row");
+    let narrow = without(&mut trainer, points(1, 1).with("y", narrow));
+    assert!(narrow.contains("there is no input `y`"), "{narrow}");
+    assert_eq!(states(&mut trainer), before);
+    let next = trainer.run([points(1, 64), points(2, 64)]).last().expect("two").expect("sound");
+    assert_eq!((next.step, next.weight), (2, 64.0));
+    // After a batch that had everything, one that lacks an input lacks it still.
+    let missing = without(&mut trainer, Batch::new().with("x", x()));
+    assert!(missing.contains("no value for input `class`"), "{missing}");
+}
+
+/// Milliseconds a step of an MLP 784-128-10, batch 128, with Adam, by steps a submission.
+fn time_of_a_step(device: &Device) {
+    let graph = {
+        let g = GraphBuilder::new("mlp");
+        let (x, class) = (g.input("x", f32([128, 784])), g.input("class", i32([128])));
+        let (w, b) = (g.param("fc1.weight", f32([128, 784])), g.param("fc1.bias", f32([128])));
+        let h = g.relu(g.linear(x, w, Some(b)));
+        let y = g.linear(h, g.param("fc2.weight", f32([10, 128])), Some(g.param("fc2.bias", f32([10]))));
+        let (loss, weight) = g.softmax_cross_entropy(y, class, None, Default::default());
+        g.output("loss", loss);
+        g.output("weight", weight);
+        g.build().expect("sound")
+    };
+    let batches: Vec<Batch> = (0..64)
+        .map(|i| {
+            let class: Vec<i32> = numbers(100 + i, 128).iter().map(|v| (10.0 * v) as i32).collect();
+            let (x, class) = (Tensor::new(&numbers(i, 128 * 784), &[128, 784]), Tensor::new(&class, &[128]));
+            Batch::new().with("x", x.expect("images")).with("class", class.expect("classes"))
+        })
+        .collect();
+    let losses = [1, 32].map(|steps| {
+        let recipe = Recipe::new(Adam::default()).steps_per_submission(steps);
+        let mut trainer = trainer(&graph, &recipe, device);
+        trainer.run(batches.clone()).for_each(|r| assert!(r.expect("a step").made));
+        let all = [batches.clone(), batches.clone()].concat();
+        let begun = Instant::now();
+        let losses: Vec<u64> = trainer.run(all).map(|r| r.expect("a step").loss.to_bits()).collect();
+        let ms = 1e3 * begun.elapsed().as_secs_f64() / losses.len() as f64;
+        let levels = trainer.plan().levels("step").expect("an entry");
+        println!("{steps} steps a submission: {ms:.3} ms a step, {levels} levels");
+        losses
+    });
+    assert_eq!(losses[0], losses[1]);
+}
+
+/// Tests on the interpreter, and on a Vulkan device.
+macro_rules! on_devices {
+    ($($name:ident)*) => {
+        mod on_interpreter {
+            $(
+                #[test]
+                fn $name() {
+                    super::$name(&pumice::Device::cpu());
+                }
+            )*
+        }
+
+        mod on_device {
+            use pumice::{Device, DeviceKind};
+
+            fn open() -> Device {
+                Device::from_runtime(pumice_tests::device::open(&Default::default()), DeviceKind::Gpu)
+            }
+
+            $(
+                #[test]
+                fn $name() {
+                    super::$name(&open());
+                }
+            )*
+
+            #[test]
+            fn time_of_a_step() {
+                super::time_of_a_step(&open());
+            }
+        }
+    };
+}
+on_devices! { same_bits a_stop_stops_the_rest reports_of_ops_are_told_in_their_place data_may_lie_on_the_device }
