@@ -196,37 +196,47 @@ fn reports_of_ops_are_told_in_their_place(device: &Device) {
     assert_eq!((next.step, next.weight), (9, 2.0));
 }
 
-/// A data set on the device: what a step takes are indices.
+/// A data set on the device: batches that are indices are batches of the rows they name, to the bit.
 fn data_may_lie_on_the_device(device: &Device) {
     let rows = 50u64;
     let x = numbers(11, rows as usize * WIDTH);
-    let graph = {
-        let g = GraphBuilder::new("indexed");
-        let data = g.param("data", f32([rows, WIDTH as u64]));
-        let index = g.input("index", i32([sym("batch", 1..=64)]));
-        let y = g.linear(g.gather(data, index, 0), g.param("w", f32([1, WIDTH as u64])), None);
-        g.output(
-            "loss",
-            g.reduce_mean(g.square(g.sub(y, g.constant_scalar(pumice::DType::F32, 1.0))), &[], false),
+    let class: Vec<i32> = (0..rows as i32).map(|i| i * 7 % 4).collect();
+    let graph = network(Has { dropout: true, ..Has::default() });
+    let index = |n: i32| (0..9 + n % 2).map(|i| (n * 13 + i * 7) % rows as i32).collect::<Vec<_>>();
+    let picked = |n: i32| {
+        let row = |i: i32| &x[i as usize * WIDTH..][..WIDTH];
+        let index = index(n);
+        let of_x: Vec<f32> = index.iter().flat_map(|&i| row(i).to_vec()).collect();
+        let of_class: Vec<i32> = index.iter().map(|&i| class[i as usize]).collect();
+        let (x, class) = (
+            Tensor::new(&of_x, &[index.len() as u64, WIDTH as u64]),
+            Tensor::new(&of_class, &[index.len() as u64]),
         );
-        g.build().expect("sound")
+        Batch::new().with("x", x.expect("rows")).with("class", class.expect("classes"))
     };
-    let ends = [1, 32].map(|steps| {
-        let recipe = Recipe::new(AdamW::default()).schedule(Schedule::constant(0.05));
-        let recipe = recipe.group(Group::matching(["data"]).frozen()).steps_per_submission(steps);
-        let mut trainer = Trainer::new(&graph, &recipe, device, &TrainOptions::default()).expect("a trainer");
-        trainer.set("data", TensorView::f32(&x, [rows, WIDTH as u64])).expect("set");
-        trainer.set("w", TensorView::f32(&[0.0; WIDTH], [1, WIDTH as u64])).expect("set");
-        let batch = |n: i32| {
-            let index: Vec<i32> = (0..8).map(|i| (n * 13 + i * 7) % rows as i32).collect();
-            Batch::new().with("index", Tensor::new(&index, &[8]).expect("eight"))
-        };
-        let losses: Vec<u64> =
-            trainer.run((0..60).map(batch)).map(|r| r.expect("a step").loss.to_bits()).collect();
-        assert!(f64::from_bits(losses[59]) < 0.5 * f64::from_bits(losses[0]));
-        losses
-    });
-    assert_eq!(ends[0], ends[1]);
+    for runs in [1, 3] {
+        let (recipe, batches) = (recipe().accumulate(runs), (0..40).map(picked).collect::<Vec<_>>());
+        let expected = ended(&graph, &recipe, (device, 1), &batches);
+        for steps in [1, 32] {
+            let recipe = recipe.clone().data_set(rows, ["x", "class"]).steps_per_submission(steps);
+            let mut trainer = trainer(&graph, &recipe, device);
+            let empty = trainer.run([Batch::rows(&[1])]).next().expect("one").expect_err("no data");
+            let said = "no rows for the input x, class: give them by `Trainer::set_data`";
+            assert_eq!(empty.to_string(), said);
+            trainer.set_data("x", TensorView::f32(&x, [rows, WIDTH as u64])).expect("set");
+            trainer.set_data("class", TensorView::i32(&class, [rows])).expect("set");
+            assert!(trainer.set_data("z", TensorView::i32(&class, [rows])).is_err());
+            let batches = (0..40).map(|n| Batch::rows(&index(n)));
+            let reports: Vec<_> = trainer.run(batches).map(|r| bits(&r.expect("a step"))).collect();
+            assert_eq!(reports, expected.0);
+            let own = states(&mut trainer).into_iter().filter(|(name, _)| !name.ends_with("/data"));
+            assert_eq!(own.collect::<Vec<_>>(), expected.1);
+            // Evaluation takes tensors.
+            assert!(trainer.evaluate([picked(1)]).expect("evaluated").weight == 10.0);
+            let beyond = trainer.run([Batch::rows(&[50])]).next().expect("one").expect_err("50 rows");
+            assert!(beyond.to_string().contains("an index out of range"), "{beyond}");
+        }
+    }
 }
 
 /// Batches are taken for one submission at a time, and dropping a run keeps what was made.

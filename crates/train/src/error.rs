@@ -89,6 +89,14 @@ pub enum TrainError {
         /// What it is.
         what: &'static str,
     },
+    /// An input that cannot be rows of a data set.
+    #[error("the input `{input}` is no data set: {reason}")]
+    DataSet {
+        /// The input.
+        input: String,
+        /// Why.
+        reason: String,
+    },
     /// An output that a recipe asks `predict` for.
     #[error("there is no output `{0}` to predict")]
     NoOutput(String),

@@ -24,6 +24,8 @@ pub const BASE: &str = "train/base";
 /// Input of a `step` of several batches in a submission that accumulates, a bool of rank 0: whether the batch is the
 /// last of an update.
 pub const ENDS: &str = "train/ends";
+/// Input of entries that train from a data set, i32 \[n\]: which rows of it the batch is.
+pub const INDEX: &str = "train/index";
 /// Scalar of a `step` of several batches in a submission: which row of the inputs the next run takes. It advances by one
 /// with every run.
 pub const ROW: &str = "train/row";
@@ -53,6 +55,11 @@ pub const SKIPS_IN_ROW: &str = "train/skips_in_row";
 pub const WEIGHTS: &str = "train/weights";
 /// State, f32 of rank 0: the sum of weight times loss since the last update.
 pub const LOSSES: &str = "train/losses";
+
+/// The state of an input that is a data set, \[rows, …\].
+pub fn data(input: &str) -> String {
+    format!("{input}/data")
+}
 
 /// The state of a param's slot.
 pub fn slot(param: &str, slot: &str) -> String {

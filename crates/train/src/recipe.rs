@@ -29,6 +29,14 @@ pub struct Recipe {
     pub(crate) unguarded: bool,
     pub(crate) loss_scale: bool,
     pub(crate) predict: Option<Vec<String>>,
+    pub(crate) data_set: Option<DataSet>,
+}
+
+/// Inputs that lie on the device as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DataSet {
+    pub(crate) rows: u64,
+    pub(crate) inputs: Vec<String>,
 }
 
 impl Recipe {
@@ -46,6 +54,7 @@ impl Recipe {
             unguarded: false,
             loss_scale: false,
             predict: None,
+            data_set: None,
         }
     }
 
@@ -115,6 +124,20 @@ impl Recipe {
     #[must_use]
     pub fn predict<S: Into<String>>(self, outputs: impl IntoIterator<Item = S>) -> Recipe {
         Recipe { predict: Some(outputs.into_iter().map(Into::into).collect()), ..self }
+    }
+
+    /// Training takes these inputs from a data set of so many rows, which lies on the device: in `step` and `accumulate`
+    /// an input x\[n, …\] is a given state [`names::data`](crate::names::data), \[rows, …\], of which a batch takes the
+    /// rows that [`names::INDEX`](crate::names::INDEX) says. `eval` and `predict` take tensors as before.
+    #[must_use]
+    pub fn data_set<S: Into<String>>(self, rows: u64, inputs: impl IntoIterator<Item = S>) -> Recipe {
+        let inputs = inputs.into_iter().map(Into::into).collect();
+        Recipe { data_set: Some(DataSet { rows, inputs }), ..self }
+    }
+
+    /// Inputs that are a data set.
+    pub fn data_inputs(&self) -> &[String] {
+        self.data_set.as_ref().map_or(&[], |data| &data.inputs)
     }
 
     /// How many runs an update is made of.

@@ -158,6 +158,48 @@ fn states_and_penalties() {
     );
 }
 
+#[test]
+fn data_sets_and_submissions() {
+    let sound = graph(|g| {
+        let n = || pumice_ir::sym("n", 1..=8);
+        let x = g.input("x", f32([n(), 3.into()]));
+        g.input("long", f32([n(), pumice_ir::sym("m", 1..=4)]));
+        g.input("other", i32([5]));
+        g.input("one", i32::<u64>([]));
+        g.input("flags", pumice_ir::bool_([n()]));
+        let y = g.linear(x, g.param("w", f32([1, 3])), None);
+        g.output("loss", g.reduce_mean(g.square(y), &[], false));
+    });
+    let inputs = ["x", "long", "other", "one", "flags", "z"];
+    assert_eq!(
+        said(&sound, &recipe().data_set(100, inputs).steps_per_submission(65)),
+        "6 mistakes in what is to be trained:
+  the recipe: a submission is of 1 to 64 steps, not of 65
+  the input `long` is no data set: it is f32[n, m]; only the first extent may be symbolic
+  the input `other` is no data set: it is i32[5], of other rows than the first input of the data set
+  the input `one` is no data set: it is i32[]; only the first extent may be symbolic
+  the input `flags` is no data set: no state is of bools
+  the input `z` is no data set: the graph has no such input"
+    );
+    assert_eq!(
+        said(&sound, &recipe().data_set(0, ["x"])),
+        "1 mistake in what is to be trained:
+  the input `x` is no data set: it has 1 to 2,147,483,647 rows"
+    );
+    let taken = graph(|g| {
+        let x = g.input("x", f32([4, 3]));
+        g.output("x/data", g.named("x/data").neg(x));
+        let y = g.linear(x, g.param("w", f32([1, 3])), None);
+        g.output("loss", g.reduce_mean(g.square(y), &[], false));
+        g.output("row", g.named("train/row").neg(y));
+    });
+    assert_eq!(
+        said(&taken, &recipe().data_set(9, ["x"])),
+        "1 mistake in what is to be trained:
+  the input `x` is no data set: the name `x/data` is taken"
+    );
+}
+
 /// An op without a gradient is told with the way, beside other mistakes and alone.
 #[test]
 fn ops_without_gradient() {

@@ -10,6 +10,7 @@ on_every_device!(
     names_decide_not_positions,
     kept_values_need_not_be_given,
     bound_values_stay_until_given,
+    rows_are_written_one_by_one,
     every_dtype_passes_the_boundary,
     empty_and_rank_0_inputs,
 );
@@ -69,6 +70,48 @@ fn kept_values_need_not_be_given(fixture: &Fixture) {
         "`b`"
     );
     assert_eq!(out(&s.run_with(&[], &keep).expect("as before"), "y"), plain([&v[0], &v[3], &v[2]]));
+}
+
+/// y = x[row]·2 of x [4, n], and row goes on by one.
+fn rows_are_written_one_by_one(fixture: &Fixture) {
+    let g = GraphBuilder::new("rows");
+    let x = g.input("x", f32([4.into(), sym("n", 1..=5)]));
+    let at = g.scalar_advancing("row", 0, 3, 0, 1.into());
+    let of_row = g.gather(x, at, 0);
+    g.output("y", g.add(of_row, of_row));
+    let exe = load(fixture, &g.build().expect("sound"));
+    let mut s = exe.session().expect("a session");
+    let rows: Vec<Vec<f32>> = (1..=4).map(|seed| wave(3, seed)).collect();
+    for (i, values) in (0..).zip(&rows) {
+        s.bind_input_row("x", (i, 4), row(values)).expect("a row");
+    }
+    for (steps, last) in [(1, 0), (3, 3)] {
+        assert_eq!(out(&s.run_steps(&[], steps).expect("runs"), "y"), map(&rows[last], |v| v * 2.0));
+    }
+    // One row is another one from here on; the others stay.
+    let other = wave(3, 9);
+    s.bind_input_row("x", (2, 4), row(&other)).expect("a row");
+    for (at, values) in [(2, &other), (1, &rows[1]), (3, &rows[3])] {
+        s.set_scalar("row", at).expect("in range");
+        assert_eq!(out(&s.run(&[]).expect("runs"), "y"), map(values, |v| v * 2.0));
+    }
+    refused!(
+        s.bind_input_row("x", (4, 4), row(&other)),
+        RuntimeError::Rows { start: 4, extent: 4, .. },
+        "`x`"
+    );
+    refused!(
+        s.bind_input_row("x", (0, 3), row(&other)),
+        RuntimeError::Extent { axis: 0, given: 3, .. },
+        "`x`"
+    );
+    let six = wave(6, 1);
+    refused!(s.bind_input_row("x", (0, 4), row(&six)), RuntimeError::SymbolRange { value: 6, .. }, "`n`");
+    let bits = [0i32; 3];
+    refused!(s.bind_input_row("x", (0, 4), TensorView::i32(&bits, [3])), RuntimeError::DType { .. }, "`x`");
+    s.unbind_input("x").expect("unbound");
+    s.set_scalar("row", 0).expect("in range");
+    refused!(s.run(&[]), RuntimeError::MissingInputs { .. }, "`x`");
 }
 
 fn bound_values_stay_until_given(fixture: &Fixture) {

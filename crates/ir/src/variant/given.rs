@@ -5,7 +5,6 @@ use crate::graph::Graph;
 use crate::ops::{Cast, Op, State, StateRead};
 use crate::shape::ValueType;
 use pumice_types::DType;
-use std::sync::Arc;
 
 impl Graph {
     /// The graph in which float params of these names are states of f32, given by name and read where the params were;
@@ -30,11 +29,7 @@ impl Graph {
                 (Op::Param(_), Some(dtype)) if params.contains(&&*value.name) => {
                     let ty = ValueType::new(DType::F32, value.ty.shape.clone());
                     let op = State { ty: ty.clone(), capacity_axis: None, given: true };
-                    let state = copy.new.push_node(
-                        op.into(),
-                        [].into_iter().collect(),
-                        [(ty.clone(), Arc::clone(&value.name))],
-                    )[0];
+                    let state = copy.leaf(op, ty.clone(), &value.name);
                     let mut read = copy.add(StateRead {}, &[state], ty, format!("{}.now", value.name));
                     if dtype != DType::F32 {
                         let name = format!("{}.rounded", value.name);

@@ -46,6 +46,11 @@ impl<'g> Copy<'g> {
         }
     }
 
+    /// A leaf of exactly that name.
+    fn leaf(&mut self, op: impl Into<Op>, ty: ValueType, name: &str) -> ValueId {
+        self.new.push_node(op.into(), [].into_iter().collect(), [(ty, Arc::from(name))])[0]
+    }
+
     /// A node of one result that the old graph does not have, under that name or, where it is taken, with a number.
     fn add(&mut self, op: impl Into<Op>, inputs: &[ValueId], ty: ValueType, name: String) -> ValueId {
         let name = self.names.unique(name.into());

@@ -1,6 +1,7 @@
 //! A batch: tensors by the names of inputs.
 
-use pumice_types::{Tensor, TensorView};
+use pumice_train::names;
+use pumice_types::{DType, Tensor, TensorView};
 
 /// What the inputs of one run are. Extents may change from batch to batch within the bounds of the graph's symbols.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -12,6 +13,14 @@ impl Batch {
     /// Without any tensor yet.
     pub fn new() -> Batch {
         Batch::default()
+    }
+
+    /// Rows of the data set ([`Recipe::data_set`](super::Recipe::data_set)); further inputs may be added.
+    pub fn rows(index: &[i32]) -> Batch {
+        let bytes = index.iter().flat_map(|i| i.to_le_bytes()).collect();
+        let index = Tensor::from_bytes(DType::I32, &[index.len() as u64], bytes);
+        // As many bytes as numbers need.
+        index.map_or_else(|_| Batch::new(), |index| Batch::new().with(names::INDEX, index))
     }
 
     /// One more input.

@@ -23,6 +23,12 @@ pub enum TrainerError {
         /// Their names.
         names: Vec<String>,
     },
+    /// A data set that was never given.
+    #[error("no rows for the input {}: give them by `Trainer::set_data`", names.join(", "))]
+    NoData {
+        /// Names of the inputs.
+        names: Vec<String>,
+    },
     /// Loss or gradients are not finite, and the recipe stops there.
     #[error(
         "update {update} was not made: the loss is {loss}, the norm of the gradients {norm}; weights and moments are \

@@ -3,6 +3,8 @@
 //! A training step is an ordinary graph ([`step_graphs`]): printed, optimized, planned, checked and interpreted like
 //! any other. [`Trainer`] compiles its entries into one plan, holds the weights as states on the device and feeds
 //! batches. Nothing is allocated from step to step, and no weight or moment is copied: updates are written in place.
+//! A submission may have several steps ([`Recipe::steps_per_submission`]), and take rows of a data set that lies on the
+//! device ([`Recipe::data_set`]).
 //!
 //! ```
 //! use pumice::train::{AdamW, Batch, Init, Recipe, Schedule, TrainOptions, Trainer};
@@ -44,6 +46,7 @@ mod report;
 mod run;
 mod submission;
 mod trainer;
+mod weights;
 
 pub use batch::Batch;
 pub use error::TrainerError;

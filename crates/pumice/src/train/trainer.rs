@@ -10,9 +10,9 @@ use super::submission::{Reports, Steps};
 use crate::{Device, Executable, Options};
 use pumice_ir::Graph;
 use pumice_plan::Precision;
-use pumice_runtime::{RunOptions, RuntimeError, Session, TensorInfo};
-use pumice_train::{Init, Recipe, Schedule, Trained, names, step_graphs};
-use pumice_types::{ByteSource, DType, Encoding, Tensor, TensorView};
+use pumice_runtime::{RunOptions, RuntimeError, Session};
+use pumice_train::{Recipe, Schedule, Trained, names, step_graphs};
+use pumice_types::{Tensor, TensorView};
 use std::time::Instant;
 
 /// How a trainer's program is compiled. Made from the default.
@@ -41,10 +41,12 @@ impl TrainOptions {
 /// them.
 pub struct Trainer {
     pub(super) session: Session,
-    exe: Executable,
+    pub(super) exe: Executable,
     pub(super) rows: Rows,
     pub(super) steps: Steps,
-    trained: Vec<Trained>,
+    pub(super) trained: Vec<Trained>,
+    /// Inputs that are a data set.
+    data: Vec<String>,
     runs_an_update: usize,
     pub(super) guarded: bool,
     pub(super) stops: bool,
@@ -79,6 +81,7 @@ impl Trainer {
             rows: Rows::new(made.numbers.clone()),
             steps: Steps { rows: recipe.rows() as usize, stops_itself: made.step.stop().is_some() },
             trained: made.trained,
+            data: recipe.data_inputs().to_vec(),
             updates: 0,
             skips: 0,
             exe,
@@ -103,72 +106,6 @@ impl Trainer {
     /// Updates that were made.
     pub fn updates(&self) -> u64 {
         self.updates
-    }
-
-    /// Gives every trained param its first value by the rules, and every frozen one of floats that has none yet.
-    ///
-    /// # Errors
-    /// [`TrainerError::Recipe`] for each param that no rule is for; [`TrainerError::Run`] where the device fails.
-    pub fn init(&mut self, init: &Init, seed: u64) -> Result<(), TrainerError> {
-        let missing = self.exe.missing_params();
-        let floats = |p: &TensorInfo| p.encoding.plain().is_some_and(DType::is_float);
-        let frozen = self.exe.params().into_iter().filter(|p| missing.contains(&p.name) && floats(p));
-        let frozen: Vec<TensorInfo> = frozen.collect();
-        let extents: Vec<Vec<u64>> = frozen.iter().map(|p| p.shape.iter().map(|e| e.max).collect()).collect();
-        let params = frozen.iter().zip(&extents).map(|(p, shape)| (p.name.as_str(), shape.as_slice()));
-        let trained = self.trained.iter().map(|t| (t.name.as_str(), t.shape.as_slice()));
-        let all: Vec<(&str, &[u64])> = trained.chain(params).collect();
-        let values = init.tensors(&all, seed)?;
-        let names: Vec<String> = all.into_iter().map(|(name, _)| name.to_owned()).collect();
-        names.iter().zip(values).try_for_each(|(name, value)| self.set(name, value.view()))
-    }
-
-    /// Gives every param its value from a file or any other source of tensors, floats of any width as f32.
-    ///
-    /// # Errors
-    /// [`TrainerError::Source`] for a tensor that is not there or cannot be read, [`TrainerError::Run`] for one that
-    /// does not fit.
-    pub fn load(&mut self, source: &dyn ByteSource) -> Result<(), TrainerError> {
-        if !self.exe.params().is_empty() {
-            self.exe.read_params(source, |_, _| {})?;
-        }
-        for i in 0..self.trained.len() {
-            let name = self.trained[i].name.clone();
-            let tensor =
-                read(source, &name).map_err(|source| TrainerError::Source { name: name.clone(), source })?;
-            self.set(&name, tensor.view())?;
-        }
-        Ok(())
-    }
-
-    /// Gives one param a value: f32, or as the graph has it.
-    ///
-    /// # Errors
-    /// [`TrainerError::Run`] for a name that no param has, and for a tensor unlike the param.
-    pub fn set(&mut self, name: &str, value: TensorView<'_>) -> Result<(), TrainerError> {
-        if self.trained.iter().any(|t| t.name == name) {
-            let halves = matches!(value.encoding(), Encoding::Plain(DType::F16 | DType::BF16));
-            let wide = if halves { value.encoding().decode(value.bytes()) } else { None };
-            let mut state = self.session.state(name)?;
-            match wide.map(|wide| Tensor::new(&wide, value.shape())) {
-                Some(Ok(wide)) => state.write(wide.view())?,
-                _ => state.write(value)?,
-            }
-        } else {
-            self.exe.set_param_view(name, value)?;
-        }
-        Ok(())
-    }
-
-    /// What a param is now.
-    ///
-    /// # Errors
-    /// [`TrainerError::Run`] for a name that no param has, or where it was never given a value.
-    pub fn get(&mut self, name: &str) -> Result<Tensor, TrainerError> {
-        if self.trained.iter().any(|t| t.name == name) {
-            return Ok(self.session.state(name)?.read()?);
-        }
-        Ok(self.exe.param(name)?)
     }
 
     /// Another schedule from the next update on; nothing is compiled.
@@ -206,7 +143,7 @@ impl Trainer {
     /// One update, made of these batches: one, or as many as the recipe accumulates.
     ///
     /// # Errors
-    /// Before anything runs [`TrainerError::NotSet`], [`TrainerError::Batches`] and [`TrainerError::Number`];
+    /// Before anything runs [`TrainerError::NotSet`], [`TrainerError::NoData`], [`TrainerError::Batches`] and [`TrainerError::Number`];
     /// [`TrainerError::Run`] for a batch that does not fit, and where the device fails; nothing of the batches before
     /// it is kept then. Also for what an op reports (a target that is no class): where that is in the run that updates,
     /// the update was made, and what was out of range counted as 0. [`TrainerError::NotFinite`] where the recipe stops
@@ -350,8 +287,14 @@ impl Trainer {
 
     fn check_set(&self) -> Result<(), TrainerError> {
         let mut names = self.session.missing_states();
+        let missing = self.data.iter().filter(|input| names.contains(&names::data(input)));
+        let no_data: Vec<String> = missing.cloned().collect();
+        names.retain(|name| !no_data.iter().any(|input| *name == names::data(input)));
         names.sort_unstable();
         names.extend(self.exe.missing_params());
+        if names.is_empty() && !no_data.is_empty() {
+            return Err(TrainerError::NoData { names: no_data });
+        }
         if names.is_empty() { Ok(()) } else { Err(TrainerError::NotSet { names }) }
     }
 
@@ -364,21 +307,6 @@ impl Trainer {
         };
         Ok(first.map_or(f64::NAN, f64::from))
     }
-}
-
-/// A tensor of a source as f32.
-fn read(source: &dyn ByteSource, name: &str) -> Result<Tensor, pumice_types::SourceError> {
-    let failed = |why: String| pumice_types::SourceError {
-        name: name.to_owned(),
-        source: std::sync::Arc::from(Box::<dyn std::error::Error + Send + Sync>::from(why)),
-    };
-    let stored = source.stored(name)?;
-    let bytes = pumice_types::tensor::byte_count(stored.encoding, &stored.shape);
-    let mut data = vec![0; bytes.map_err(|e| failed(e.to_string()))? as usize];
-    source.read_bytes(name, 0, &mut data)?;
-    let values =
-        stored.encoding.decode(&data).ok_or_else(|| failed("its bytes are no whole blocks".into()))?;
-    Tensor::new(&values, &stored.shape).map_err(|e| failed(e.to_string()))
 }
 
 impl std::fmt::Debug for Trainer {

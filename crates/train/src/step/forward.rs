@@ -1,5 +1,6 @@
 //! The forward graph as entries begin with it.
 
+use super::data;
 use super::guard;
 use super::scale::Scale;
 use crate::error::TrainError;
@@ -29,7 +30,8 @@ impl Forward<'_> {
     /// The graph of these outputs with trained params as states; running statistics move where the loss is finite.
     pub(super) fn of(&self, entry: &'static str, outputs: &[&str]) -> Result<Graph, TrainError> {
         let names: Vec<&str> = self.trained.iter().map(|param| param.name.as_str()).collect();
-        let graph = self.graph.with_given_states(&names).with_outputs(outputs);
+        let graph =
+            data::from_tables(self.graph.with_given_states(&names).with_outputs(outputs), self.recipe);
         guard::statistics(&graph).map_err(|error| TrainError::Rewrite { entry, error })
     }
 

@@ -4,6 +4,7 @@
 //! them, read once; updates are written at the end. Never here: what one op's gradient is, what one optimizer does.
 
 mod accumulate;
+mod data;
 mod forward;
 mod guard;
 mod infer;
@@ -68,6 +69,7 @@ pub fn step_graphs(graph: &Graph, recipe: &Recipe) -> Result<StepGraphs, TrainEr
     let (trained, mut wrong) = trained(graph, recipe);
     wrong.extend(needy_penalty(graph, recipe));
     wrong.extend(infer::missing_outputs(graph, recipe));
+    wrong.extend(data::mistakes(graph, recipe));
     if !wrong.is_empty() {
         wrong.extend(forward::without_gradient(graph, &trained));
         return Err(TrainErrors(wrong));

@@ -1,0 +1,98 @@
+//! Values of params and data sets: by rules, from a source, by name; and what they are now.
+
+use super::error::TrainerError;
+use super::trainer::Trainer;
+use pumice_runtime::TensorInfo;
+use pumice_train::{Init, names};
+use pumice_types::{ByteSource, DType, Encoding, Tensor, TensorView};
+
+impl Trainer {
+    /// Gives every trained param its first value by the rules, and every frozen one of floats that has none yet.
+    ///
+    /// # Errors
+    /// [`TrainerError::Recipe`] for each param that no rule is for; [`TrainerError::Run`] where the device fails.
+    pub fn init(&mut self, init: &Init, seed: u64) -> Result<(), TrainerError> {
+        let missing = self.exe.missing_params();
+        let floats = |p: &TensorInfo| p.encoding.plain().is_some_and(DType::is_float);
+        let frozen = self.exe.params().into_iter().filter(|p| missing.contains(&p.name) && floats(p));
+        let frozen: Vec<TensorInfo> = frozen.collect();
+        let extents: Vec<Vec<u64>> = frozen.iter().map(|p| p.shape.iter().map(|e| e.max).collect()).collect();
+        let params = frozen.iter().zip(&extents).map(|(p, shape)| (p.name.as_str(), shape.as_slice()));
+        let trained = self.trained.iter().map(|t| (t.name.as_str(), t.shape.as_slice()));
+        let all: Vec<(&str, &[u64])> = trained.chain(params).collect();
+        let values = init.tensors(&all, seed)?;
+        let names: Vec<String> = all.into_iter().map(|(name, _)| name.to_owned()).collect();
+        names.iter().zip(values).try_for_each(|(name, value)| self.set(name, value.view()))
+    }
+
+    /// Gives every param its value from a file or any other source of tensors, floats of any width as f32.
+    ///
+    /// # Errors
+    /// [`TrainerError::Source`] for a tensor that is not there or cannot be read, [`TrainerError::Run`] for one that
+    /// does not fit.
+    pub fn load(&mut self, source: &dyn ByteSource) -> Result<(), TrainerError> {
+        if !self.exe.params().is_empty() {
+            self.exe.read_params(source, |_, _| {})?;
+        }
+        for i in 0..self.trained.len() {
+            let name = self.trained[i].name.clone();
+            let tensor =
+                read(source, &name).map_err(|source| TrainerError::Source { name: name.clone(), source })?;
+            self.set(&name, tensor.view())?;
+        }
+        Ok(())
+    }
+
+    /// Gives one param a value: f32, or as the graph has it.
+    ///
+    /// # Errors
+    /// [`TrainerError::Run`] for a name that no param has, and for a tensor unlike the param.
+    pub fn set(&mut self, name: &str, value: TensorView<'_>) -> Result<(), TrainerError> {
+        if self.trained.iter().any(|t| t.name == name) {
+            let halves = matches!(value.encoding(), Encoding::Plain(DType::F16 | DType::BF16));
+            let wide = if halves { value.encoding().decode(value.bytes()) } else { None };
+            let mut state = self.session.state(name)?;
+            match wide.map(|wide| Tensor::new(&wide, value.shape())) {
+                Some(Ok(wide)) => state.write(wide.view())?,
+                _ => state.write(value)?,
+            }
+        } else {
+            self.exe.set_param_view(name, value)?;
+        }
+        Ok(())
+    }
+
+    /// All rows of an input that is a data set ([`Recipe::data_set`]), which stay on the device.
+    ///
+    /// # Errors
+    /// [`TrainerError::Run`] for an input that is none, and for a tensor unlike it.
+    pub fn set_data(&mut self, input: &str, rows: TensorView<'_>) -> Result<(), TrainerError> {
+        Ok(self.session.state(&names::data(input))?.write(rows)?)
+    }
+
+    /// What a param is now.
+    ///
+    /// # Errors
+    /// [`TrainerError::Run`] for a name that no param has, or where it was never given a value.
+    pub fn get(&mut self, name: &str) -> Result<Tensor, TrainerError> {
+        if self.trained.iter().any(|t| t.name == name) {
+            return Ok(self.session.state(name)?.read()?);
+        }
+        Ok(self.exe.param(name)?)
+    }
+}
+
+/// A tensor of a source as f32.
+fn read(source: &dyn ByteSource, name: &str) -> Result<Tensor, pumice_types::SourceError> {
+    let failed = |why: String| pumice_types::SourceError {
+        name: name.to_owned(),
+        source: std::sync::Arc::from(Box::<dyn std::error::Error + Send + Sync>::from(why)),
+    };
+    let stored = source.stored(name)?;
+    let bytes = pumice_types::tensor::byte_count(stored.encoding, &stored.shape);
+    let mut data = vec![0; bytes.map_err(|e| failed(e.to_string()))? as usize];
+    source.read_bytes(name, 0, &mut data)?;
+    let values =
+        stored.encoding.decode(&data).ok_or_else(|| failed("its bytes are no whole blocks".into()))?;
+    Tensor::new(&values, &stored.shape).map_err(|e| failed(e.to_string()))
+}
