@@ -28,15 +28,13 @@ impl Session {
         check_input_view(&inner, i, &view)?;
         let shape: Shape = std::iter::once(rows).chain(view.shape().iter().copied()).collect();
         check_alone(&inner.plan, i, &inner.tables.rules[i], &shape)?;
-        if row >= rows {
-            let (kind, name) = (NameKind::Input, name.to_owned());
-            return Err(RuntimeError::Rows { kind, name, axis: 0, start: row, end: row + 1, extent: rows });
-        }
+        check_row(name, row, rows)?;
         let overwritten = inner.tables.runs.iter().any(|r| r.overwrites[i]);
         self.write_input_row(&inner, i, (row, overwritten), &shape, view.bytes())
     }
 
-    /// Writes a row of an input, which was checked; to a copy where runs overwrite the input, which the next run writes.
+    /// Writes a row of an input, which was checked. Where runs overwrite the input it goes to a copy, which the next
+    /// run writes.
     fn write_input_row(
         &mut self,
         inner: &Inner,
@@ -45,13 +43,7 @@ impl Session {
         shape: &[u64],
         bytes: &[u8],
     ) -> Result<(), RuntimeError> {
-        let slot = &inner.plan.inputs[input];
-        let wrong = |source| RuntimeError::Tensor { kind: NameKind::Input, name: slot.name.clone(), source };
-        let all = byte_count(slot.dtype, shape).map_err(wrong)?;
-        if all > slot.span.len.0 {
-            let what = format!("input `{}` has {all} bytes and room for {}", slot.name, slot.span.len.0);
-            return Err(RuntimeError::plan(&inner.plan, what));
-        }
+        let (slot, all) = (&inner.plan.inputs[input], bytes_of_rows(inner, input, shape)?);
         let (len, held) = (bytes.len() as u64, &mut self.inputs[input]);
         let start = row * len;
         held.resident = false;
@@ -68,4 +60,23 @@ impl Session {
         (held.known, held.bound) = (true, true);
         Ok(())
     }
+}
+
+fn check_row(name: &str, row: u64, rows: u64) -> Result<(), RuntimeError> {
+    let (kind, end) = (NameKind::Input, row.saturating_add(1));
+    let outside =
+        || RuntimeError::Rows { kind, name: name.to_owned(), axis: 0, start: row, end, extent: rows };
+    if row < rows { Ok(()) } else { Err(outside()) }
+}
+
+/// Bytes of all rows of an input.
+fn bytes_of_rows(inner: &Inner, input: usize, shape: &[u64]) -> Result<u64, RuntimeError> {
+    let slot = &inner.plan.inputs[input];
+    let wrong = |source| RuntimeError::Tensor { kind: NameKind::Input, name: slot.name.clone(), source };
+    let all = byte_count(slot.dtype, shape).map_err(wrong)?;
+    if all > slot.span.len.0 {
+        let what = format!("input `{}` has {all} bytes and room for {}", slot.name, slot.span.len.0);
+        return Err(RuntimeError::plan(&inner.plan, what));
+    }
+    Ok(all)
 }

@@ -26,8 +26,8 @@ pub const BASE: &str = "train/base";
 pub const ENDS: &str = "train/ends";
 /// Input of entries that train from a data set, i32 \[n\]: which rows of it the batch is.
 pub const INDEX: &str = "train/index";
-/// Scalar of a `step` of several batches in a submission: which row of the inputs the next run takes. It advances by one
-/// with every run.
+/// Scalar of a `step` of several batches in a submission: which row of the inputs the next run takes. It advances by
+/// one with every run.
 pub const ROW: &str = "train/row";
 /// Output of a `step` of several batches in a submission that accumulates: the mean over what was accumulated, its own
 /// batch included.

@@ -126,9 +126,10 @@ impl Recipe {
         Recipe { predict: Some(outputs.into_iter().map(Into::into).collect()), ..self }
     }
 
-    /// Training takes these inputs from a data set of so many rows, which lies on the device: in `step` and `accumulate`
-    /// an input x\[n, …\] is a given state [`names::data`](crate::names::data), \[rows, …\], of which a batch takes the
-    /// rows that [`names::INDEX`](crate::names::INDEX) says. `eval` and `predict` take tensors as before.
+    /// Training takes these inputs from a data set of so many rows, which lies on the device: in `step` and
+    /// `accumulate` an input x\[n, …\] is a given state [`names::data`](crate::names::data), \[rows, …\], of which
+    /// a batch takes the rows that [`names::INDEX`](crate::names::INDEX) says. `eval` and `predict` take tensors as
+    /// before.
     #[must_use]
     pub fn data_set<S: Into<String>>(self, rows: u64, inputs: impl IntoIterator<Item = S>) -> Recipe {
         let inputs = inputs.into_iter().map(Into::into).collect();

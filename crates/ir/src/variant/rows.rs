@@ -6,6 +6,7 @@ use crate::graph::Graph;
 use crate::ops::{Gather, Input, Op, State, StateRead};
 use crate::shape::ValueType;
 use pumice_types::{DType, DimExpr};
+use std::collections::BTreeMap;
 
 impl Graph {
     /// The graph whose inputs have a first axis of `rows` more, of which a run takes one: each input x\[…\] is
@@ -33,18 +34,11 @@ impl Graph {
         let row = copy.place.get(row.index()).copied().flatten()?;
         for (id, node) in self.nodes().filter(|(_, node)| !is_scalar(&node.op)) {
             let value = self.value(node.output());
-            if !matches!(node.op, Op::Input(_)) || whole.contains(&&*value.name) {
+            if matches!(node.op, Op::Input(_)) && !whole.contains(&&*value.name) {
+                copy.row_of(node.output(), rows, row);
+            } else {
                 copy.node(id, node.op.clone());
-                continue;
             }
-            let extents =
-                std::iter::once(DimExpr::constant(rows as i64)).chain(value.ty.shape.iter().cloned());
-            let ty = ValueType::new(value.ty.encoding, extents.collect::<Vec<_>>());
-            let input = Input { ty: ty.clone() };
-            let all = copy.leaf(input, ty, &value.name);
-            let name = format!("{}.row", value.name);
-            let one = copy.add(Gather { axis: 0 }, &[all, row], value.ty.clone(), name);
-            copy.place[node.output().index()] = Some(one);
         }
         Some(copy.finish(&(0..self.outputs.len()).collect::<Vec<_>>()))
     }
@@ -74,34 +68,61 @@ impl Graph {
         let all: Vec<ValueId> = all.collect();
         let Some(&first) = all.first() else { return Some(self.clone()) };
         let extent = self.ty(first).shape.first()?;
-        if all.iter().any(|&v| self.ty(v).shape.first() != Some(extent)) || self.find(index).is_some() {
+        let table = |v| Some((v, self.table_of(v, (rows, extent), tables)?));
+        let tables = all.into_iter().map(table).collect::<Option<BTreeMap<_, _>>>()?;
+        if self.find(index).is_some() {
             return None;
         }
         let mut copy = Copy::of(self);
         let ty = ValueType::new(DType::I32, [extent.clone()]);
         let places = copy.leaf(Input { ty: ty.clone() }, ty, index);
         for (id, node) in self.nodes() {
-            if !all.contains(&node.output()) {
-                copy.node(id, node.op.clone());
-                continue;
+            match tables.get(&node.output()) {
+                Some(table) => copy.rows_of(node.output(), table, places),
+                None => copy.node(id, node.op.clone()),
             }
-            let value = self.value(node.output());
-            let name = tables(&value.name);
-            let mut extents = vec![rows];
-            for extent in &value.ty.shape[1..] {
-                extents.push(extent.as_extent()?);
-            }
-            if self.find(&name).is_some() {
-                return None;
-            }
-            let ty = ValueType::fixed(value.ty.encoding, &extents);
-            let state = State { ty: ty.clone(), capacity_axis: None, given: true };
-            let state = copy.leaf(state, ty.clone(), &name);
-            let table = copy.add(StateRead {}, &[state], ty, format!("{name}.now"));
-            let name = format!("{}.rows", value.name);
-            let picked = copy.add(Gather { axis: 0 }, &[table, places], value.ty.clone(), name);
-            copy.place[node.output().index()] = Some(picked);
         }
         Some(copy.finish(&(0..self.outputs.len()).collect::<Vec<_>>()))
+    }
+
+    /// Name and type of the table of an input that has this first extent.
+    fn table_of(
+        &self,
+        input: ValueId,
+        (rows, extent): (u64, &DimExpr),
+        name: &dyn Fn(&str) -> String,
+    ) -> Option<(String, ValueType)> {
+        let value = self.value(input);
+        let (first, inner) = value.ty.shape.split_first()?;
+        let inner = inner.iter().map(DimExpr::as_extent).collect::<Option<Vec<u64>>>()?;
+        let name = name(&value.name);
+        let is_sound = first == extent && self.find(&name).is_none();
+        is_sound.then(|| (name, ValueType::fixed(value.ty.encoding, &[&[rows][..], &inner].concat())))
+    }
+}
+
+impl Copy<'_> {
+    /// In the place of an input one row of it.
+    fn row_of(&mut self, input: ValueId, rows: u64, row: ValueId) {
+        let value = self.old.value(input);
+        let all = std::iter::once(DimExpr::constant(rows as i64)).chain(value.ty.shape.iter().cloned());
+        let ty = ValueType::new(value.ty.encoding, all.collect::<Vec<_>>());
+        let all = self.leaf(Input { ty: ty.clone() }, ty, &value.name);
+        self.gathered(input, "row", [all, row]);
+    }
+
+    /// In the place of an input rows of a table that is a given state.
+    fn rows_of(&mut self, input: ValueId, (name, ty): &(String, ValueType), places: ValueId) {
+        let state = State { ty: ty.clone(), capacity_axis: None, given: true };
+        let state = self.leaf(state, ty.clone(), name);
+        let table = self.add(StateRead {}, &[state], ty.clone(), format!("{name}.now"));
+        self.gathered(input, "rows", [table, places]);
+    }
+
+    fn gathered(&mut self, input: ValueId, what: &str, operands: [ValueId; 2]) {
+        let value = self.old.value(input);
+        let name = format!("{}.{what}", value.name);
+        let gathered = self.add(Gather { axis: 0 }, &operands, value.ty.clone(), name);
+        self.place[input.index()] = Some(gathered);
     }
 }

@@ -20,7 +20,7 @@ pub struct Report {
     pub made: bool,
     /// Updates that were not made so far.
     pub skips: u64,
-    /// Seconds from the batch to the report.
+    /// Seconds from the batch to the report; an equal share where several updates are made together.
     pub seconds: f64,
 }
 

@@ -23,6 +23,7 @@ pub(super) struct Steps {
 }
 
 /// How far a submission came.
+#[derive(Default)]
 struct Came {
     /// Steps that counted.
     steps: usize,
@@ -60,15 +61,20 @@ impl Trainer {
         let ends: Vec<bool> = part.clone().map(|i| self.is_last_of_update(i, batches.len())).collect();
         self.session.entry("step")?;
         self.rows.bind(&mut self.session, self.updates, ends.iter().filter(|&&ends| ends).count())?;
-        let batches = &batches[part];
-        let bound = self.fill_rows(batches);
-        let came = bound.and_then(|()| self.replay(&ends));
+        let came = self.run_filled(&batches[part], &ends)?;
+        self.take_reports(&ends, &came, reports)?;
+        came.failed.map_or(Ok(()), |(_, error)| Err(error.into()))
+    }
+
+    /// Fills the rows, and runs them.
+    fn run_filled(&mut self, batches: &[Batch], ends: &[bool]) -> Result<Came, RuntimeError> {
+        self.bind_ends(ends)?;
+        let filled = self.fill_rows(batches);
+        let came = filled.and_then(|()| self.replay(ends.len()));
         // What the next batches lack is missing, not the same as before.
         let names: BTreeSet<&str> = batches.iter().flat_map(Batch::names).collect();
         names.into_iter().for_each(|name| _ = self.session.unbind_input(name));
-        let came = came?;
-        self.take_reports(&ends, &came, reports)?;
-        came.failed.map_or(Ok(()), |(_, error)| Err(error.into()))
+        came
     }
 
     /// Whether batch `i` of so many is the last one of an update.
@@ -91,34 +97,52 @@ impl Trainer {
         Ok(())
     }
 
-    /// A replay for each row, as far as they go.
-    fn replay(&mut self, ends: &[bool]) -> Result<Came, RuntimeError> {
+    /// Says which batches end an update, where not every one does.
+    fn bind_ends(&mut self, ends: &[bool]) -> Result<(), RuntimeError> {
+        if self.runs_an_update() == 1 {
+            return Ok(());
+        }
         let mut flags = vec![0; self.steps.rows];
         flags.iter_mut().zip(ends).for_each(|(flag, &ends)| *flag = u8::from(ends));
-        let wrong = |source| RuntimeError::Tensor { kind: NameKind::Input, name: names::ENDS.into(), source };
         let shape = [flags.len() as u64];
-        let inputs = [(names::ENDS, TensorView::new(DType::Bool, &shape, &flags).map_err(wrong)?)];
-        let inputs = if self.runs_an_update() > 1 { &inputs[..] } else { &[] };
+        let view = TensorView::new(DType::Bool, &shape, &flags);
+        let wrong = |source| RuntimeError::Tensor { kind: NameKind::Input, name: names::ENDS.into(), source };
+        self.session.bind_input(names::ENDS, view.map_err(wrong)?)
+    }
+
+    /// So many replays from row 0 on, as far as they go.
+    fn replay(&mut self, count: usize) -> Result<Came, RuntimeError> {
         self.session.set_scalar(names::ROW, 0)?;
         // A program that does not stop itself is asked after every step.
-        let at_once = if self.steps.stops_itself || !self.stops { ends.len() } else { 1 };
-        let options = RunOptions::default().steps(at_once as u32);
-        let mut came = Came { steps: 0, stopped: false, failed: None };
-        while came.steps < ends.len() && !came.stopped && came.failed.is_none() {
-            match self.session.execute(inputs, &options) {
-                Err(RuntimeError::Status(status)) => {
-                    let first = status.first.iter().map(|report| report.replay as usize).min();
-                    came.failed = Some((came.steps + first.unwrap_or(0), RuntimeError::Status(status)));
-                }
-                ran => ran?,
-            }
-            came.steps += self.session.replays() as usize;
-            came.stopped = match self.steps.stops_itself {
-                true => self.session.stopped(),
-                false => self.stops && self.number(names::STOP)? != 0.0,
-            };
+        let at_once = if self.steps.stops_itself || !self.stops { count } else { 1 };
+        let mut came = Came::default();
+        while came.steps < count && !came.stopped && came.failed.is_none() {
+            self.replay_on(at_once, &mut came)?;
         }
         Ok(came)
+    }
+
+    fn replay_on(&mut self, count: usize, came: &mut Came) -> Result<(), RuntimeError> {
+        match self.session.execute(&[], &RunOptions::default().steps(count as u32)) {
+            Err(RuntimeError::Status(status)) => {
+                let first = status.first.iter().map(|report| report.replay as usize).min();
+                came.failed = Some((came.steps + first.unwrap_or(0), RuntimeError::Status(status)));
+            }
+            ran => ran?,
+        }
+        came.steps += self.session.replays() as usize;
+        came.stopped = match self.steps.stops_itself {
+            true => self.session.stopped(),
+            false => self.stops && self.number(names::STOP)? != 0.0,
+        };
+        Ok(())
+    }
+
+    /// What the rows say, one after the other, and the numbers of each.
+    fn reported(&mut self) -> Result<(Vec<f32>, usize), RuntimeError> {
+        let table = self.session.state(names::REPORTS)?.read()?;
+        let columns = table.shape().get(1).map_or(1, |&columns| columns.max(1));
+        Ok((table.encoding().decode(table.bytes()).unwrap_or_default(), columns as usize))
     }
 
     /// What the rows say of the updates that ended in them, up to the step in which an op reported.
@@ -128,9 +152,7 @@ impl Trainer {
         came: &Came,
         reports: &mut Reports,
     ) -> Result<(), TrainerError> {
-        let table = self.session.state(names::REPORTS)?.read()?;
-        let columns = table.shape().get(1).map_or(1, |&columns| columns.max(1)) as usize;
-        let table = table.encoding().decode(table.bytes()).unwrap_or_default();
+        let (table, columns) = self.reported()?;
         let sound = came.failed.as_ref().map_or(came.steps, |(step, _)| came.steps.min(*step));
         for (step, row) in table.chunks(columns).enumerate().take(sound).filter(|(step, _)| ends[*step]) {
             let number = |column: usize| row.get(column).map_or(f64::NAN, |&number| f64::from(number));

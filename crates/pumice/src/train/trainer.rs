@@ -143,11 +143,11 @@ impl Trainer {
     /// One update, made of these batches: one, or as many as the recipe accumulates.
     ///
     /// # Errors
-    /// Before anything runs [`TrainerError::NotSet`], [`TrainerError::NoData`], [`TrainerError::Batches`] and [`TrainerError::Number`];
-    /// [`TrainerError::Run`] for a batch that does not fit, and where the device fails; nothing of the batches before
-    /// it is kept then. Also for what an op reports (a target that is no class): where that is in the run that updates,
-    /// the update was made, and what was out of range counted as 0. [`TrainerError::NotFinite`] where the recipe stops
-    /// there.
+    /// Before anything runs [`TrainerError::NotSet`], [`TrainerError::NoData`], [`TrainerError::Batches`] and
+    /// [`TrainerError::Number`]; [`TrainerError::Run`] for a batch that does not fit, and where the device fails;
+    /// nothing of the batches before it is kept then. Also for what an op reports (a target that is no class): where
+    /// that is in the run that updates, the update was made, and what was out of range counted as 0.
+    /// [`TrainerError::NotFinite`] where the recipe stops there.
     pub fn update(&mut self, batches: &[Batch]) -> Result<Report, TrainerError> {
         self.check_set()?;
         let (given, most) = (batches.len(), self.runs_an_update);

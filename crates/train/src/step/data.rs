@@ -17,24 +17,26 @@ pub(super) fn from_tables(graph: Graph, recipe: &Recipe) -> Graph {
 /// Inputs of a recipe that cannot be rows of its data set.
 pub(super) fn mistakes(graph: &Graph, recipe: &Recipe) -> Vec<TrainError> {
     let Some(DataSet { rows, inputs }) = &recipe.data_set else { return Vec::new() };
-    let all = graph.inputs();
-    let find = |name: &str| all.iter().copied().find(|&v| &*graph.value(v).name == name);
-    let first = inputs.iter().find_map(|name| find(name));
-    let reason = |name: &str| {
-        let found = find(name);
-        let why = found.and_then(|v| wrong_extents(graph, v, first));
-        let taken =
-            [names::INDEX.to_owned(), names::data(name)].into_iter().find(|n| graph.find(n).is_some());
-        match found {
-            _ if i32::try_from(*rows).map_or(true, |rows| rows < 1) => {
-                Some("it has 1 to 2,147,483,647 rows".into())
-            }
-            None => Some("the graph has no such input".into()),
-            Some(_) => why.or_else(|| taken.map(|name| format!("the name `{name}` is taken"))),
-        }
+    let first = inputs.iter().find_map(|name| find(graph, name));
+    let wrong_rows = !i32::try_from(*rows).is_ok_and(|rows| rows >= 1);
+    let reason = |name: &str| match find(graph, name) {
+        _ if wrong_rows => Some("it has 1 to 2,147,483,647 rows".to_owned()),
+        None => Some("the graph has no such input".to_owned()),
+        Some(input) => wrong_extents(graph, input, first).or_else(|| taken(graph, name)),
     };
     let wrong = inputs.iter().filter_map(|name| Some((name, reason(name)?)));
     wrong.map(|(input, reason)| TrainError::DataSet { input: input.clone(), reason }).collect()
+}
+
+fn find(graph: &Graph, input: &str) -> Option<ValueId> {
+    graph.inputs().into_iter().find(|&v| &*graph.value(v).name == input)
+}
+
+/// The name of the data set's own that another value has.
+fn taken(graph: &Graph, input: &str) -> Option<String> {
+    let own = [names::INDEX.to_owned(), names::data(input)];
+    let taken = own.into_iter().find(|name| graph.find(name).is_some());
+    taken.map(|name| format!("the name `{name}` is taken"))
 }
 
 /// What is wrong with an input beside the first one of the data set.

@@ -28,14 +28,20 @@ fn report(step: &Graph, g: &GraphBuilder, row: Value, rows: u32) {
     let columns: Vec<Value> = names::REPORTED.into_iter().filter_map(column).collect();
     let state = f32_state(g, names::REPORTS, &[rows.into(), columns.len() as u64], false);
     let before = g.state_read(state);
-    let Some(&last) = columns.last() else { return };
-    let place = count(g, columns.len() as i32, false);
-    let others = columns.iter().enumerate().rev().skip(1);
-    let of_run = others.fold(last, |others, (column, &value)| {
-        g.select(g.equal(place, g.constant_scalar(DType::I32, column as f64)), value, others)
-    });
     let here = g.equal(count(g, rows as i32, true), row);
-    g.state_write(state, g.select(here, of_run, before));
+    if let Some(of_run) = side_by_side(g, &columns) {
+        g.state_write(state, g.select(here, of_run, before));
+    }
+}
+
+/// Values of rank 0 as one row, chosen by place: a concatenation would be a step for each.
+fn side_by_side(g: &GraphBuilder, columns: &[Value]) -> Option<Value> {
+    let place = count(g, columns.len() as i32, false);
+    let (&last, others) = columns.split_last()?;
+    let choose = |row: Value, (column, &value): (usize, &Value)| {
+        g.select(g.equal(place, g.constant_scalar(DType::I32, column as f64)), value, row)
+    };
+    Some(others.iter().enumerate().rev().fold(last, choose))
 }
 
 /// 0, 1, … as a row, or as a column.
