@@ -19,6 +19,7 @@ pub(super) fn taken_in_turn(step: &Graph, rows: u32) -> Result<Graph, TrainError
     let graph = built("step", g)?;
     let whole = [names::NUMBERS, names::BASE];
     let taken = graph.find(names::ROW).and_then(|row| graph.with_rows_of_inputs(rows.into(), row, &whole));
+    // The scalar is there, or the graph would not have been built.
     Ok(taken.unwrap_or(graph))
 }
 
@@ -29,19 +30,13 @@ fn report(step: &Graph, g: &GraphBuilder, row: Value, rows: u32) {
     let state = f32_state(g, names::REPORTS, &[rows.into(), columns.len() as u64], false);
     let before = g.state_read(state);
     let here = g.equal(count(g, rows as i32, true), row);
-    if let Some(of_run) = side_by_side(g, &columns) {
-        g.state_write(state, g.select(here, of_run, before));
-    }
-}
-
-/// Values of rank 0 as one row, chosen by place: a concatenation would be a step for each.
-fn side_by_side(g: &GraphBuilder, columns: &[Value]) -> Option<Value> {
     let place = count(g, columns.len() as i32, false);
-    let (&last, others) = columns.split_last()?;
-    let choose = |row: Value, (column, &value): (usize, &Value)| {
-        g.select(g.equal(place, g.constant_scalar(DType::I32, column as f64)), value, row)
-    };
-    Some(others.iter().enumerate().rev().fold(last, choose))
+    // Every choice is of all places, so that they are one step; a row by itself would be one before it.
+    let after = columns.iter().enumerate().fold(before, |table, (column, &value)| {
+        let of_column = g.equal(place, g.constant_scalar(DType::I32, column as f64));
+        g.select(g.and(here, of_column), value, table)
+    });
+    g.state_write(state, after);
 }
 
 /// 0, 1, … as a row, or as a column.
