@@ -316,39 +316,47 @@ fn what_is_wrong_is_told_before_anything_runs() {
     assert!(missing.contains("no value for input `class`"), "{missing}");
 }
 
-/// Milliseconds a step of an MLP 784-128-10, batch 128, with Adam, by steps a submission.
+/// An MLP 784-128-10.
+fn digits() -> Graph {
+    let g = GraphBuilder::new("mlp");
+    let (x, class) = (g.input("x", f32([128, 784])), g.input("class", i32([128])));
+    let (w, b) = (g.param("fc1.weight", f32([128, 784])), g.param("fc1.bias", f32([128])));
+    let h = g.relu(g.linear(x, w, Some(b)));
+    let y = g.linear(h, g.param("fc2.weight", f32([10, 128])), Some(g.param("fc2.bias", f32([10]))));
+    let (loss, weight) = g.softmax_cross_entropy(y, class, None, Default::default());
+    g.output("loss", loss);
+    g.output("weight", weight);
+    g.build().expect("sound")
+}
+
+/// 128 images that are noise.
+fn noise(i: u64) -> Batch {
+    let class: Vec<i32> = numbers(100 + i, 128).iter().map(|v| (10.0 * v) as i32).collect();
+    let (x, class) = (Tensor::new(&numbers(i, 128 * 784), &[128, 784]), Tensor::new(&class, &[128]));
+    Batch::new().with("x", x.expect("images")).with("class", class.expect("classes"))
+}
+
+/// Milliseconds a step of a tiny MLP and of one 784-128-10, batch 128, with Adam, by steps a submission.
 fn time_of_a_step(device: &Device) {
-    let graph = {
-        let g = GraphBuilder::new("mlp");
-        let (x, class) = (g.input("x", f32([128, 784])), g.input("class", i32([128])));
-        let (w, b) = (g.param("fc1.weight", f32([128, 784])), g.param("fc1.bias", f32([128])));
-        let h = g.relu(g.linear(x, w, Some(b)));
-        let y = g.linear(h, g.param("fc2.weight", f32([10, 128])), Some(g.param("fc2.bias", f32([10]))));
-        let (loss, weight) = g.softmax_cross_entropy(y, class, None, Default::default());
-        g.output("loss", loss);
-        g.output("weight", weight);
-        g.build().expect("sound")
-    };
-    let batches: Vec<Batch> = (0..64)
-        .map(|i| {
-            let class: Vec<i32> = numbers(100 + i, 128).iter().map(|v| (10.0 * v) as i32).collect();
-            let (x, class) = (Tensor::new(&numbers(i, 128 * 784), &[128, 784]), Tensor::new(&class, &[128]));
-            Batch::new().with("x", x.expect("images")).with("class", class.expect("classes"))
-        })
-        .collect();
-    let losses = [1, 32].map(|steps| {
-        let recipe = Recipe::new(Adam::default()).steps_per_submission(steps);
-        let mut trainer = trainer(&graph, &recipe, device);
-        trainer.run(batches.clone()).for_each(|r| assert!(r.expect("a step").made));
-        let all = [batches.clone(), batches.clone()].concat();
-        let begun = Instant::now();
-        let losses: Vec<u64> = trainer.run(all).map(|r| r.expect("a step").loss.to_bits()).collect();
-        let ms = 1e3 * begun.elapsed().as_secs_f64() / losses.len() as f64;
-        let levels = trainer.plan().levels("step").expect("an entry");
-        println!("{steps} steps a submission: {ms:.3} ms a step, {levels} levels");
-        losses
-    });
-    assert_eq!(losses[0], losses[1]);
+    let tiny = (0..64).map(|i| points(i, 13)).collect();
+    let large = (0..64).map(noise).collect();
+    let cases: [(&str, Graph, Vec<Batch>); 2] =
+        [("tiny", network(Has::default()), tiny), ("784-128-10", digits(), large)];
+    for (what, graph, batches) in cases {
+        let losses = [1, 32].map(|steps| {
+            let recipe = Recipe::new(Adam::default()).steps_per_submission(steps);
+            let mut trainer = trainer(&graph, &recipe, device);
+            trainer.run(batches.clone()).for_each(|r| assert!(r.expect("a step").made));
+            let all = [batches.clone(), batches.clone()].concat();
+            let begun = Instant::now();
+            let losses: Vec<u64> = trainer.run(all).map(|r| r.expect("a step").loss.to_bits()).collect();
+            let ms = 1e3 * begun.elapsed().as_secs_f64() / losses.len() as f64;
+            let levels = trainer.plan().levels("step").expect("an entry");
+            println!("{what}: {steps} steps a submission: {ms:.3} ms a step, {levels} levels");
+            losses
+        });
+        assert_eq!(losses[0], losses[1], "{what}");
+    }
 }
 
 /// Tests on the interpreter, and on a Vulkan device.
