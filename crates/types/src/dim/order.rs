@@ -3,22 +3,41 @@
 use super::{Atom, DimExpr, Term};
 use crate::symbol::SymbolTable;
 
+/// Minima and maxima that are looked through, one after the other: each doubles what is looked at.
+const EXTREMA: usize = 8;
+
+impl Term {
+    /// What it is the minimum of, with a minus, or the maximum.
+    fn opens_below(&self) -> Option<&(DimExpr, DimExpr)> {
+        match (&self.factors[..], self.coefficient < 0) {
+            ([Atom::Min(pair)], true) | ([Atom::Max(pair)], false) => Some(pair),
+            _ => None,
+        }
+    }
+}
+
 impl DimExpr {
     /// Whether it is at most `other` whatever the symbols are. False where neither ranges nor what minima and maxima
     /// are made of show it.
     pub fn is_at_most(&self, other: &DimExpr, symbols: &SymbolTable) -> bool {
-        if (other - self).bounds(symbols).0 >= 0 {
+        (other - self).is_not_negative(symbols, EXTREMA)
+    }
+
+    /// Whether it is 0 or more: by ranges, or because something smaller is, of so many extrema at most. d − min(a, b)
+    /// is at least d − a and d − b, and d + max(a, b) at least d + a and d + b.
+    fn is_not_negative(&self, symbols: &SymbolTable, extrema: usize) -> bool {
+        if self.bounds(symbols).0 >= 0 {
             return true;
         }
-        match (self.sole_atom(), other.sole_atom()) {
-            (Some(Atom::Min(pair)), _) => {
-                pair.0.is_at_most(other, symbols) || pair.1.is_at_most(other, symbols)
-            }
-            (_, Some(Atom::Max(pair))) => {
-                self.is_at_most(&pair.0, symbols) || self.is_at_most(&pair.1, symbols)
-            }
-            _ => false,
-        }
+        let Some((at, pair)) = self.terms.iter().enumerate().find_map(|(at, t)| Some((at, t.opens_below()?)))
+        else {
+            return false;
+        };
+        let others = self.terms.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, t)| t.clone());
+        let rest = DimExpr { terms: others.collect(), constant: self.constant };
+        let coefficient = DimExpr::constant(self.terms[at].coefficient);
+        let smaller = |of: &DimExpr| &rest + &(of * &coefficient);
+        extrema > 0 && [&pair.0, &pair.1].iter().any(|of| smaller(of).is_not_negative(symbols, extrema - 1))
     }
 
     /// Whether it is a minimum of which `other` is one: min(min(a, b), a) is min(a, b).
@@ -81,5 +100,11 @@ mod tests {
         }
         assert!(least.is_at_most(&most, &table) && a.is_at_most(&9u64.into(), &table));
         assert!(!a.is_at_most(&b, &table));
+        // What a slice leaves of an extent that is found, and twice of it.
+        let zero = DimExpr::constant(0);
+        for rest in [&a - &least, &most - &a, &a + &b - (&least + &a.min_with(&b))] {
+            assert!(zero.is_at_most(&rest, &table), "{rest:?}");
+        }
+        assert!(!zero.is_at_most(&(&a - &most), &table) && !zero.is_at_most(&(&least - &a), &table));
     }
 }
