@@ -3,6 +3,7 @@
 pub mod array;
 pub mod bounds;
 pub mod custom;
+pub mod differences;
 pub mod eval;
 pub mod functions;
 pub mod graph;
