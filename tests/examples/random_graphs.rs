@@ -3,9 +3,10 @@
 
 use clap::{Parser, ValueEnum};
 use pumice_tests::device;
+use pumice_tests::graphs::differentiated::{self, Gradients, Order};
 use pumice_tests::graphs::random;
 use pumice_tests::graphs::series::{Series, Tally, histogram};
-use pumice_tests::graphs::trial::{Rig, Trial};
+use pumice_tests::graphs::trial::{Depth, Rig, Trial};
 use pumice_vulkan::DeviceOptions;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,6 +29,12 @@ struct Args {
     /// Every how many programs one is also run unfused, packed, and with naive barriers.
     #[arg(long, default_value_t = 15)]
     deep_every: u64,
+    /// Gives each program a loss, and judges its gradients as well.
+    #[arg(long)]
+    gradients: bool,
+    /// The same with gradients of a loss of gradients.
+    #[arg(long, conflicts_with = "gradients")]
+    second: bool,
     /// Writes the result to this file.
     #[arg(long)]
     json: Option<PathBuf>,
@@ -54,19 +61,28 @@ fn main() -> ExitCode {
         On::Interpreter => (Rig::interpreter(), "interpreter".to_owned()),
     };
     if let Some(seed) = args.show {
-        return show(&rig, seed);
+        return args.order().map_or_else(|| show(&rig, seed), |order| show_gradients(&rig, seed, order));
     }
     let (first, count) = (args.seed, args.count);
     let seeds = first..first.saturating_add(count);
     let series = Series { rig: &rig, deep_every: args.deep_every, threads: args.threads, limit: None };
-    let tally = series.run(seeds.clone(), |done, seed, wrong| {
+    let heard = |done: u64, seed: u64, wrong: Option<&str>| {
         if let Some(why) = wrong {
             println!("FAILED seed {seed}: {}", why.chars().take(400).collect::<String>());
         }
         if done.is_multiple_of(100) {
             println!("{done} of {count}");
         }
-    });
+    };
+    let tally = match args.order() {
+        None => series.run(seeds.clone(), heard),
+        Some(order) => {
+            let gradients = Gradients::new(&rig, order);
+            let tally = series.run_by(seeds.clone(), heard, |seed, depth| gradients.try_seed(seed, depth));
+            println!("{}", gradients.counts());
+            tally
+        }
+    };
     print!("{}", histogram(seeds.clone()));
     println!("{name}: seeds {seeds:?}: {tally}");
     println!("{} passed, {} failed", tally.passed, tally.failed.len());
@@ -75,6 +91,28 @@ fn main() -> ExitCode {
     }
     drop((rig, driver));
     ExitCode::from(u8::from(!tally.failed.is_empty()))
+}
+
+impl Args {
+    /// Which derivatives are asked for.
+    fn order(&self) -> Option<Order> {
+        self.second.then_some(Order::Second).or_else(|| self.gradients.then_some(Order::First))
+    }
+}
+
+/// The program of a seed with its gradients, and what is wrong with it.
+fn show_gradients(rig: &Rig, seed: u64, order: Order) -> ExitCode {
+    match differentiated::of_seed(seed, order) {
+        Ok(Some(program)) => {
+            println!("{}", pumice_ir::text::print(&program.sample.graph.expect("it was built")));
+            println!("by {}", program.wanted.join(", "));
+        }
+        Ok(None) => println!("no loss with a gradient"),
+        Err(e) => println!("{e}"),
+    }
+    let outcome = Gradients::new(rig, order).try_seed(seed, Depth::Deep);
+    println!("{outcome:?}");
+    ExitCode::from(u8::from(outcome.is_err()))
 }
 
 /// The program of a seed, its plan, and what is wrong with it.
@@ -86,7 +124,7 @@ fn show(rig: &Rig, seed: u64) -> ExitCode {
         Ok(plan) => println!("{plan}"),
         Err(e) => println!("{e}"),
     }
-    let outcome = rig.try_seed(seed, pumice_tests::graphs::trial::Depth::Deep);
+    let outcome = rig.try_seed(seed, Depth::Deep);
     println!("{outcome:?}");
     ExitCode::from(u8::from(outcome.is_err()))
 }

@@ -1,6 +1,7 @@
 //! Graphs that suites share: small ones written by hand, random ones, and the corpus of wide ones.
 
 pub mod corpus;
+pub mod differentiated;
 pub mod eight_billion;
 pub mod heat;
 pub mod invalid;

@@ -41,9 +41,19 @@ pub struct Series<'a> {
 }
 
 impl Series<'_> {
-    /// Tries the programs of these seeds; `heard` is called after each with how many are done and what is wrong with
-    /// it.
+    /// Tries the programs of these seeds; `heard` is called after each with how many are done, its seed, and what is
+    /// wrong with it.
     pub fn run(&self, seeds: Range<u64>, heard: impl Fn(u64, u64, Option<&str>) + Sync) -> Tally {
+        self.run_by(seeds, heard, |seed, depth| self.rig.try_seed(seed, depth))
+    }
+
+    /// Goes through these seeds, each of which `attempt` tries.
+    pub fn run_by(
+        &self,
+        seeds: Range<u64>,
+        heard: impl Fn(u64, u64, Option<&str>) + Sync,
+        attempt: impl Fn(u64, Depth) -> Result<Verdict, String> + Sync,
+    ) -> Tally {
         let (next, late, start) = (AtomicU64::new(seeds.start), AtomicBool::new(false), Instant::now());
         let tally = Mutex::new(Tally::default());
         let work = || {
@@ -53,7 +63,7 @@ impl Series<'_> {
                     return;
                 }
                 let depth = self.depth(seed);
-                let outcome = self.rig.try_seed(seed, depth);
+                let outcome = attempt(seed, depth);
                 let mut tally = tally.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 tally.add(seed, depth, &outcome);
                 heard(tally.done(), seed, outcome.as_ref().err().map(String::as_str));

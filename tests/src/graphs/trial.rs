@@ -129,7 +129,8 @@ impl Rig {
     }
 }
 
-fn without_panic(trial: impl FnOnce() -> Result<Verdict, String>) -> Result<Verdict, String> {
+/// What a trial says; a panic of it is a failure like any other.
+pub(super) fn without_panic(trial: impl FnOnce() -> Result<Verdict, String>) -> Result<Verdict, String> {
     catch_unwind(AssertUnwindSafe(trial)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
@@ -150,7 +151,8 @@ impl Trial {
         Trial::unperturbed(sample, options)
     }
 
-    fn drawn(seed: u64) -> (Sample, Options) {
+    /// The program of a seed, and how it is compiled.
+    pub(super) fn drawn(seed: u64) -> (Sample, Options) {
         let sample = random::sample(seed);
         let cut = |g: &Graph| seed.is_multiple_of(3) && g.symbols().find("n").is_some();
         let specializations = match &sample.graph {
@@ -219,7 +221,8 @@ impl Trial {
         Ok(plan)
     }
 
-    fn run(&self, rig: &Rig, depth: Depth) -> Result<Verdict, String> {
+    /// Compiles and runs it on a device, and compares.
+    pub(super) fn run(&self, rig: &Rig, depth: Depth) -> Result<Verdict, String> {
         let plan = self.plan(&rig.target, &self.options)?;
         let mut session = self.session(rig, plan, 0)?;
         let fused = self.replay(&mut session)?;
