@@ -31,7 +31,7 @@ impl Batch {
     }
 
     /// The inputs as a run takes them.
-    pub(super) fn views(&self) -> Vec<(&str, TensorView<'_>)> {
+    pub fn views(&self) -> Vec<(&str, TensorView<'_>)> {
         self.tensors.iter().map(|(name, tensor)| (name.as_str(), tensor.view())).collect()
     }
 
