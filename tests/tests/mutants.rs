@@ -10,6 +10,7 @@ use pumice_compile::{Options, compile};
 use pumice_cpu_ref::{Array, RefEval, Reference};
 use pumice_ir::{GraphBuilder, f32};
 use pumice_plan::{CheckedPlan, Plan, StepKind};
+use pumice_tests::graphs::training::training_cases;
 use pumice_tests::op_suite::{Case, Runner, cases};
 use pumice_tests::share::Share;
 use pumice_types::{Target, Tensor};
@@ -26,11 +27,12 @@ fn draw(seed: u64, index: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// Small samples with their plans, every `each`-th of a share of them.
+/// Small samples with their plans, every `each`-th of a share of them, and the programs that train.
 fn corpus(runner: &Runner, each: usize, share: Share) -> Vec<(Case, Plan)> {
     let small: Vec<Case> =
         cases(None).into_iter().filter(|c| (1..=MOST_ELEMENTS).contains(&c.elements())).collect();
-    let planned = share.of(small).into_iter().step_by(each).filter_map(|case| {
+    let training = share.of(training_cases());
+    let planned = share.of(small).into_iter().step_by(each).chain(training).filter_map(|case| {
         let plan = runner.plan(case.sample.graph.as_ref().ok()?).ok()?.into_plan();
         Some((case, plan))
     });

@@ -5,6 +5,7 @@ use pumice_cpu_ref::sample as data;
 use pumice_plan::file::seal;
 use pumice_plan::{CheckedPlan, Fingerprint, Kernels, Plan, PlanForm, kernels};
 use pumice_tests::draws::Draws;
+use pumice_tests::graphs::training::training_cases;
 use pumice_tests::op_suite::{Case, Runner, cases};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -66,10 +67,10 @@ fn mutate(file: &[u8], places: &[usize], other: &[u8], seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// Small samples with the files of their plans.
+/// Small samples and programs that train, with the files of their plans.
 fn corpus(runner: &Runner, form: PlanForm, each: usize) -> Vec<(Case, Vec<u8>, Vec<usize>)> {
     let small = cases(None).into_iter().filter(|c| (1..=MOST_ELEMENTS).contains(&c.elements()));
-    let planned = small.step_by(each).filter_map(|case| {
+    let planned = small.step_by(each).chain(training_cases()).filter_map(|case| {
         let plan = runner.plan(case.sample.graph.as_ref().ok()?).ok()?.into_plan();
         let file = plan.to_bytes(form).unwrap_or_else(|e| panic!("{}: {e}", case.name()));
         let places = places(&file);

@@ -42,7 +42,8 @@ pub enum SessionError {
 
 pumice_types::debug_as_display!(SessionError);
 
-/// A session over an executable of a sample's graph with the sample's params, scalars and symbols in place.
+/// A session over an executable of a sample's graph with the sample's params, given states, scalars and symbols in
+/// place.
 pub fn session(
     exe: &Executable,
     sample: &Sample,
@@ -54,6 +55,12 @@ pub fn session(
         exe.set_param_view(&graph.value(p).name, tensor.view())?;
     }
     let mut session = exe.session()?;
+    let missing: Vec<String> = session.missing_states();
+    for name in &missing {
+        let leaf = graph.find(name).ok_or_else(|| EvalError::MissingLeaf(name.clone()))?;
+        let tensor = leaf_tensor(sample, graph, leaf, bindings, 0)?;
+        session.state(name)?.write(tensor.view())?;
+    }
     for (name, value) in &sample.scalars {
         session.set_scalar(name, *value)?;
     }

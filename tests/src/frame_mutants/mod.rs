@@ -218,22 +218,35 @@ impl std::fmt::Display for Tally {
     }
 }
 
-/// Data of every input at a binding.
+/// Numbers between -1 and 1.
+fn numbers(shape: &[u64]) -> Vec<f32> {
+    (0..shape.iter().product()).map(|i: u64| (i as f32 * 0.37).sin()).collect()
+}
+
+/// Data of every input at a binding: floats, and integers that are 0.
 fn feeds(plan: &Plan, binding: &Binding) -> Vec<(String, Tensor)> {
     let symbols = binding.symbols();
     let feed = |input: &pumice_plan::IoSlot| {
-        assert_eq!(input.dtype, DType::F32, "data here is floats");
         let extents = input.shape.iter().map(|d| d.eval_extent(&symbols));
         let shape: Vec<u64> = extents.collect::<Result<_, _>>().unwrap_or_else(|e| panic!("{e}"));
-        let values: Vec<f32> = (0..shape.iter().product()).map(|i: u64| (i as f32 * 0.37).sin()).collect();
-        (input.name.to_string(), Tensor::new(&values, &shape).unwrap_or_else(|e| panic!("{e}")))
+        let tensor = match input.dtype {
+            DType::I32 => Tensor::new(&vec![0; shape.iter().product::<u64>() as usize], &shape),
+            _ => Tensor::new(&numbers(&shape), &shape),
+        };
+        (input.name.to_string(), tensor.unwrap_or_else(|e| panic!("{}: {e}", input.name)))
     };
     plan.inputs.iter().map(feed).collect()
 }
 
 fn session(device: &Arc<dyn Device>, plan: &CheckedPlan) -> Result<Session, String> {
     let exe = Executable::new(device.clone(), plan.clone(), Arc::new(RefHostOps));
-    exe.and_then(|exe| exe.session()).map_err(|e| e.to_string())
+    let mut session = exe.and_then(|exe| exe.session()).map_err(|e| e.to_string())?;
+    for name in session.missing_states() {
+        let state = plan.states.iter().find(|s| s.name == name).ok_or("a state that is not the plan's")?;
+        let value = Tensor::new(&numbers(&state.shape), &state.shape).map_err(|e| e.to_string())?;
+        session.state(&name).and_then(|mut s| s.write(value.view())).map_err(|e| e.to_string())?;
+    }
+    Ok(session)
 }
 
 /// Every output of every replay of one call.

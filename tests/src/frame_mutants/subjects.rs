@@ -1,5 +1,6 @@
 //! Programs whose frames are changed: steps of all families whose numbers follow symbols and scalars.
 
+use pumice::train::{AdamW, Recipe, Schedule, step_graphs};
 use pumice_ir::ops::attention::{Attention, AttentionLayout};
 use pumice_ir::ops::conv::Conv;
 use pumice_ir::ops::kv_append::AppendMode;
@@ -38,8 +39,8 @@ pub struct Subject {
 ///
 /// # Panics
 /// If this file is wrong.
-pub fn subjects() -> [Subject; 7] {
-    [rows(), decoder_step(), normed_attention(), convolution(), found_rows(), branches(), turns()]
+pub fn subjects() -> [Subject; 8] {
+    [rows(), decoder_step(), normed_attention(), convolution(), found_rows(), branches(), turns(), training()]
 }
 
 fn subject(g: GraphBuilder, bindings: impl IntoIterator<Item = Binding>) -> Subject {
@@ -62,6 +63,24 @@ fn rows() -> Subject {
     g.output("enough", g.greater_or_equal(t, limit));
     g.stop("enough");
     subject(g, (1..=MOST).map(|s| Binding { symbols: vec![s], scalar: ("t", 0) }))
+}
+
+/// A step of training over s rows: dropout by a step that advances, clipping, an update in place.
+fn training() -> Subject {
+    const MOST: u64 = 11;
+    let g = GraphBuilder::new("training");
+    let x = g.input("x", f32([sym("s", 1..=MOST), 4.into()]));
+    let h = g.relu(g.linear(x, g.param("fc1", f32([6u64, 4])), None));
+    let (h, _) = g.dropout_training(h, 0.25);
+    let y = g.linear(h, g.param("fc2", f32([3u64, 6])), None);
+    let (loss, weight) = g.mse(y, g.input("y", f32([sym("s", 1..=MOST), 3.into()])), Default::default());
+    g.output("loss", loss);
+    g.output("weight", weight);
+    let forward = g.build().unwrap_or_else(|e| panic!("{e}"));
+    let recipe = Recipe::new(AdamW::default()).schedule(Schedule::constant(0.01)).clip_norm(1.0);
+    let graph = step_graphs(&forward, &recipe).unwrap_or_else(|e| panic!("{e}")).step;
+    let bindings = (1..=MOST).map(|s| Binding { symbols: vec![s], scalar: ("random_step", s as i64) });
+    Subject { graph, bindings: bindings.collect() }
 }
 
 /// As many rows as a scalar says, which the run finds: a product, a softmax, views in another order, a sum.

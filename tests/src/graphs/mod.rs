@@ -7,6 +7,7 @@ pub mod heat;
 pub mod invalid;
 pub mod random;
 pub mod series;
+pub mod training;
 pub mod trial;
 pub mod vit;
 pub mod windows;

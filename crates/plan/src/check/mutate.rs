@@ -91,6 +91,11 @@ pub enum Change {
         /// The value it is moved to.
         onto: VersionId,
     },
+    /// A step runs one level earlier; its level is gone if it was alone there.
+    Earlier {
+        /// The step.
+        step: StepId,
+    },
     /// A step is gone; its level too, if it was alone there.
     DropStep {
         /// The step.
@@ -195,7 +200,7 @@ fn flips(access: Access) -> &'static [Access] {
     }
 }
 
-/// Steps of neighbouring levels, and of levels two apart, change places; every step is dropped.
+/// Steps of neighbouring levels, and of levels two apart, change places; every step runs earlier, and is dropped.
 fn order(program: &Program, changes: &mut Vec<Change>) {
     for (i, level) in program.levels.iter().enumerate() {
         for other in program.levels.iter().skip(i + 1).take(2) {
@@ -204,6 +209,18 @@ fn order(program: &Program, changes: &mut Vec<Change>) {
             }
         }
     }
+    // The levels of the host are of one step.
+    let together = |level: usize| {
+        program.segments.iter().any(|s| match s {
+            Segment::Gpu { levels } | Segment::Repeat { levels, .. } => {
+                levels.contains(&(level as u32)) && levels.contains(&(level as u32 - 1))
+            }
+            Segment::Host { .. } => false,
+        })
+    };
+    let later = program.levels.iter().enumerate().skip(1).filter(|(level, _)| together(*level));
+    let later = later.flat_map(|(_, level)| level.steps.clone());
+    changes.extend(later.map(|step| Change::Earlier { step: StepId(step) }));
     changes.extend((0..program.steps.len() as u32).map(|s| Change::DropStep { step: StepId(s) }));
 }
 
@@ -288,6 +305,7 @@ impl Change {
                 relocate(program, moved, to);
             }
             Change::SwapSteps { a, b } => program.steps.swap(a.0 as usize, b.0 as usize),
+            Change::Earlier { step } => move_earlier(program, step.0),
             Change::DropStep { step } => drop_step(program, step.0),
             // Changes the run, not its program.
             Change::WrongOutput { .. } => {}
@@ -315,6 +333,23 @@ fn drop_step(program: &mut Program, step: u32) {
         level.steps.start -= u32::from(level.steps.start > step);
         level.steps.end -= u32::from(level.steps.end > step);
     }
+    drop_empty_level(program);
+}
+
+fn move_earlier(program: &mut Program, step: u32) {
+    let Some(at) = program.levels.iter().position(|l| l.steps.contains(&step)).filter(|at| *at > 0) else {
+        return;
+    };
+    // The first of its level becomes the last of the level before.
+    let first = program.levels[at].steps.start;
+    program.steps.swap(first as usize, step as usize);
+    program.levels[at - 1].steps.end += 1;
+    program.levels[at].steps.start += 1;
+    program.levels.iter_mut().for_each(|level| level.reason = None);
+    drop_empty_level(program);
+}
+
+fn drop_empty_level(program: &mut Program) {
     let Some(empty) = program.levels.iter().position(|l| l.steps.is_empty()) else { return };
     program.levels.remove(empty);
     let empty = empty as u32;
