@@ -1,7 +1,7 @@
 //! Optimizers on devices (G4): one step from where the reference is at each of 100 steps. The reference walks in f64
-//! without rounding; at every step its state, rounded to f32, is what a device begins with, and the evaluator, unrounded,
-//! says what comes of that. Each element of a weight or a moment is within 8 units of f32's last place of the sum of its
-//! terms' sizes.
+//! without rounding; at every step its state, rounded to f32, is what a device begins with, and the evaluator,
+//! unrounded, says what comes of that. Each element of a weight or a moment is within 8 units of f32's last place of
+//! the sum of its terms' sizes.
 
 use pumice::train::{
     Adagrad, Adam, AdamW, Lion, Numbers, Optimizer, Recipe, RmsProp, Schedule, Sgd, TABLE_ROWS, names,
