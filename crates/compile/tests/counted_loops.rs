@@ -134,7 +134,8 @@ fn what_a_turn_makes_on_its_way_is_not_there_behind_the_loop() {
                     continue;
                 }
                 (used.content, used.span) = (last, span);
-                refused(&plan, "finds nothing");
+                // Nothing, or what another step has left in that place.
+                refused(&plan, "and finds ");
                 changed += 1;
             }
         }

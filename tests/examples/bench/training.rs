@@ -32,6 +32,9 @@ fn case(name: String, make: impl Fn() -> Outcome<Training> + 'static) -> Case {
     Case::new(name.clone(), move |rig| make()?.measure(rig, &name))
 }
 
+/// The smallest and the largest first value of the param of a name.
+type Values = dyn Fn(&str) -> (f32, f32);
+
 /// A network and how it is trained.
 struct Training {
     graph: Graph,
@@ -39,7 +42,7 @@ struct Training {
     /// Tokens, or classes.
     classes: u64,
     /// The smallest and the largest first value of a param.
-    values: Box<dyn Fn(&str) -> (f32, f32)>,
+    values: Box<Values>,
     bar: Bar,
 }
 
@@ -168,12 +171,12 @@ impl Training {
         let options = Options::default().precision(rig.args.precision);
         let exe = pumice::compile_entries(&[("step", &graphs.step)], &rig.device, &options)?;
         let mut run = Run { session: exe.session()?, graphs: &graphs, updates: 0 };
-        run.fill(&exe, &self.values)?;
+        run.fill(&exe, &*self.values)?;
         run.bind(&exe, self.classes)?;
         let before = run.loss()?;
         let times = run.times(rig.gpu_pace())?;
         let after = run.loss()?;
-        if !(after < before) {
+        if after >= before || !after.is_finite() {
             return Err(format!("the loss went from {before} to {after}").into());
         }
         if rig.args.profile {
@@ -203,7 +206,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// First values.
-    fn fill(&mut self, exe: &Executable, values: &dyn Fn(&str) -> (f32, f32)) -> Outcome {
+    fn fill(&mut self, exe: &Executable, values: &Values) -> Outcome {
         let is_trained = |name: &str| self.graphs.trained.iter().any(|t| t.name == name);
         let trained = exe.plan().states.iter().filter(|slot| is_trained(&slot.name));
         for (seed, slot) in (7..).zip(trained) {
@@ -234,7 +237,7 @@ impl Run<'_> {
 
     /// The numbers of the next updates lie on the device.
     fn step(&mut self) -> Outcome {
-        if self.updates % TABLE_ROWS == 0 {
+        if self.updates.is_multiple_of(TABLE_ROWS) {
             let (table, columns) =
                 (self.graphs.numbers.table(self.updates), self.graphs.numbers.columns() as u64);
             self.session.bind_input(names::NUMBERS, TensorView::f32(&table, [TABLE_ROWS, columns]))?;

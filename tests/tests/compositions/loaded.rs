@@ -1,5 +1,5 @@
-//! Reductions of what elementwise nodes make for them alone: their kernels compute it while they load, or it is a step of
-//! its own where they cannot walk what it reads.
+//! Reductions of what elementwise nodes make for them alone: their kernels compute it while they load, or it is a step
+//! of its own where they cannot walk what it reads.
 
 use super::all_pass;
 use pumice_ir::sample::Fill;

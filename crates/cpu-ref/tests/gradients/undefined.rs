@@ -19,6 +19,7 @@ const UNDEFINED: &[(&str, &[&str])] = &[
     ("GroupedMatMul", &["grouped_matmul", "expert_rows"]),
     ("TopKMoeRouter", &["top_k_moe_router"]),
     ("CumProd", &["cum_prod"]),
+    ("Sample", &["sample_sorted"]),
     ("Custom without one", &["custom"]),
 ];
 

@@ -144,8 +144,8 @@ impl<'a> GradCx<'a> {
         }
     }
 
-    /// A value, but not before a gradient of the results is there: what a rule computes again from it would lie in memory
-    /// from the forward pass on, since everything is computed as early as it can be.
+    /// A value, but not before a gradient of the results is there: what a rule computes again from it would lie in
+    /// memory from the forward pass on, since everything is computed as early as it can be.
     pub fn held(&self, x: Value) -> Value {
         let first = self.upstream.iter().flatten().next().copied();
         first.and_then(|dy| self.g.barrier(&[x], Some(dy)).first().copied()).unwrap_or(x)

@@ -11,7 +11,10 @@ use crate::builder::{GraphBuilder, Value};
 use crate::ops::pad::Pad;
 use crate::ops::{GradCx, Grads, MatMul, NoGrad, Rounding};
 use crate::shape::product;
-use pumice_types::{DimExpr, WindowAxis};
+use pumice_types::{DType, DimExpr, WindowAxis};
+
+/// Entries of a batch that a part of it has at least.
+const FEWEST: u64 = 2;
 
 /// The rule of `Conv`.
 pub(super) fn rule(op: &Conv, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
@@ -112,21 +115,64 @@ impl Correlation<'_> {
     }
 
     /// As a convolution of the image, whose batch and channels change places, by `at` as the weights: strides are the
-    /// dilations then, and dilations the strides.
+    /// dilations then, and dilations the strides. Its results are few and their sums long, so the batch falls into
+    /// parts that are added after it: a part is a group of the convolution.
     fn by_convolution(&self, cx: &GradCx<'_>) -> Value {
         let (g, shape) = (cx.g, cx.shape(cx.x(1)));
+        let parts = self.parts(cx, &shape);
         let image = self.by_channels(cx, &shape[1]);
         let each = |of: fn(&WindowAxis) -> u64| self.windows.iter().map(of).collect::<Vec<u64>>();
         let op = Conv {
             strides: each(|w| w.dilation),
             pads: [each(|w| w.begin), each(|w| w.end)].concat(),
             dilations: each(|w| w.stride),
-            groups: self.groups,
+            groups: self.groups.saturating_mul(parts),
             rounding: self.rounding,
         };
-        let order = swapped(shape.len());
-        let sums = g.conv(image, g.transpose(self.at, &order), None, op);
-        fitted(cx, g.transpose(sums, &order), &shape)
+        let sums = g.conv(image, self.at_of_parts(cx, parts), None, op);
+        fitted(cx, g.transpose(self.added(cx, sums, parts), &swapped(shape.len())), &shape)
+    }
+
+    /// Into how many parts the batch falls: as many as have two entries each at least and results that are no larger
+    /// than the image. Of 16 bits the sum of a part would be rounded.
+    fn parts(&self, cx: &GradCx<'_>, weights: &[DimExpr]) -> u64 {
+        let image = cx.ty(self.image);
+        let known =
+            [image.shape[0].as_extent(), product(&image.shape).as_extent(), product(weights).as_extent()];
+        let [Some(batch), Some(values), Some(sums)] = known else { return 1 };
+        if image.dtype() != DType::F32 {
+            return 1;
+        }
+        let most = (batch / FEWEST).min(values / sums.max(1)).max(1);
+        (1..=most).rev().find(|parts| batch.is_multiple_of(*parts)).unwrap_or(1)
+    }
+
+    /// `at` as the weights of a convolution by parts of the batch: \[groups, parts, outputs of a group; batch of a
+    /// part, positions…\].
+    fn at_of_parts(&self, cx: &GradCx<'_>, parts: u64) -> Value {
+        let (g, at) = (cx.g, cx.shape(self.at));
+        if parts == 1 {
+            return g.transpose(self.at, &swapped(at.len()));
+        }
+        let [parts, groups] = [parts, self.groups].map(DimExpr::from);
+        let (own, outputs) = (of_a_group(&at[0], &parts), of_a_group(&at[1], &groups));
+        let with = |first: &[&DimExpr]| first.iter().copied().chain(&at[2..]).cloned().collect::<Vec<_>>();
+        let apart = g.reshape_to(self.at, with(&[&parts, &own, &groups, &outputs]));
+        let order: Vec<i64> = [2, 0, 3, 1].into_iter().chain(4..at.len() as i64 + 2).collect();
+        g.reshape_to(g.transpose(apart, &order), with(&[&(&groups * &parts * &outputs), &own]))
+    }
+
+    /// \[channels of a group; groups, parts, outputs of a group; taps…\] with the parts added.
+    fn added(&self, cx: &GradCx<'_>, sums: Value, parts: u64) -> Value {
+        if parts == 1 {
+            return sums;
+        }
+        let (g, shape) = (cx.g, cx.shape(sums));
+        let all = DimExpr::from(parts);
+        let [groups, outputs] = [self.groups.into(), of_a_group(&shape[1], &(&all * self.groups))];
+        let with = |first: &[&DimExpr]| first.iter().copied().chain(&shape[2..]).cloned().collect::<Vec<_>>();
+        let apart = g.reshape_to(sums, with(&[&shape[0], &groups, &all, &outputs]));
+        g.reshape_to(g.reduce_sum(apart, &[2], false), with(&[&shape[0], &(&groups * &outputs)]))
     }
 
     /// The image with its channels of a group, of which there are so many, as the batch, and the batch of each group as

@@ -30,7 +30,7 @@ crate::op! {
 impl OpDef for SampleSorted {
     const OPERANDS: &'static [&'static str] =
         &["weights", "sums", "ids", "invalid", "u", "temperature?", "top_k?", "top_p?", "min_p?"];
-    const GRAD: Grad<Self> = Grad::Zero;
+    const GRAD: Grad<Self> = Grad::No("its probability is that of what was drawn");
     const STEERS: &'static [&'static str] = &["top_k"];
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {

@@ -3,9 +3,9 @@
 //! With s the scores, lse the logarithms of their sums, which the node is asked for, p = e^(s − lse) over the allowed
 //! keys and t = tanh(scale·⟨q, k⟩/softcap): dv = pᵀ·dy, dp = dy·vᵀ, ds = p·(dp − Σ dp·p + dlse), dmask = Σ ds over what
 //! it was stretched along, and with dz = scale·ds·(1 − t²) (ds·scale without a cap): dq = dz·k, dk = dzᵀ·q. Σ dp·p over
-//! the keys is Σ dy·y over the width, as in FlashAttention (Dao et al. 2022, appendix B). The queries of a group of heads
-//! lie in one matrix \[B, Hkv, group·Sq, ·\], so that products sum over the group. A query without an allowed key has
-//! p = 0. Keys and values that no query may see are taken as zeros: NaN there has no effect.
+//! the keys is Σ dy·y over the width, as in FlashAttention (Dao et al. 2022, appendix B). The queries of a group of
+//! heads lie in one matrix \[B, Hkv, group·Sq, ·\], so that products sum over the group. A query without an allowed
+//! key has p = 0. Keys and values that no query may see are taken as zeros: NaN there has no effect.
 
 use super::attention::{ALIBI, Attention, AttentionLayout, SINKS};
 use super::attention_scores::Allowed;
