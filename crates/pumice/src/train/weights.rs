@@ -62,7 +62,8 @@ impl Trainer {
         Ok(())
     }
 
-    /// All rows of an input that is a data set ([`Recipe::data_set`]), which stay on the device.
+    /// All rows of an input that is a data set ([`Recipe::data_set`](pumice_train::Recipe::data_set)), which stay on
+    /// the device.
     ///
     /// # Errors
     /// [`TrainerError::Run`] for an input that is none, and for a tensor unlike it.
