@@ -32,6 +32,7 @@ mod loops;
 mod lower;
 mod lowered;
 mod meaning;
+mod memory;
 pub mod options;
 mod order;
 mod phases;
@@ -39,10 +40,12 @@ mod placed;
 mod product;
 mod program;
 mod residence;
+mod reuse;
 mod rows;
 mod scalars;
 mod segment;
 pub mod select;
+mod slack;
 mod specialize;
 mod stats;
 mod step;
@@ -61,11 +64,12 @@ pub use pumice_opt::OptOptions;
 use cost_model::Kernels;
 use interface::{Interface, NamedGraph};
 use lowered::Lowered;
+use memory::RunRoom;
 use placed::Placing;
 use pumice_ir::entries::{EntryGraph, over_one_interface};
 use pumice_ir::ops::round_products;
 use pumice_ir::{ConstEval, Graph};
-use pumice_opt::PassCx;
+use pumice_opt::{PassCx, Room};
 use pumice_plan::{Entry, Plan, PlanForm};
 use pumice_types::{SymbolTable, Target};
 use residence::LoadGroups;
@@ -100,40 +104,64 @@ pub fn compile_entries(
     let selection = Selection::read(target, options.precision)?;
     let kernels = Kernels { target, selection: &selection };
     let passes = Passes { options, kernels: &kernels, fold };
-    let entries = passes.entries(entries)?;
-    let interface = Interface::of(&entries, target, options.guard_bytes)?;
-    let (name, symbols) = (entries[0].graph.name().to_owned(), entries[0].graph.symbols().clone());
-    let graphs = passes.ranges(entries, &interface)?;
-    let lowered = Lowered::of(graphs, &interface, &kernels, options.guard_bytes)?;
-    let loads = LoadGroups::of(&lowered, &interface, options)?;
-    let status_ops = lowered.status_ops.iter().cloned().collect();
-    let placed = Placing { interface: &interface, target, options }.place(lowered, loads)?;
-    let mut plan = Plan {
-        form: PlanForm::Explain,
-        name,
-        graph: None,
-        target: target.without_table(),
-        table: target.table.id(),
-        precision: options.precision,
-        placement: options.placement,
-        symbols,
-        scalars: interface.scalars,
-        params: placed.params,
-        joined: placed.joined,
-        constants: placed.constants,
-        states: interface.states,
-        entries: interface.entries,
-        inputs: interface.inputs,
-        outputs: interface.outputs,
-        regions: placed.regions,
-        status_ops,
-        load: placed.load,
-        streams: placed.streams,
-        runs: placed.runs,
-    };
-    literals::share(&mut plan);
-    note_long_steps(&mut plan, target);
-    Ok(plan)
+    memory::kept(&Compiling { entries, passes: &passes })
+}
+
+/// What is compiled, as often as it takes.
+struct Compiling<'a> {
+    entries: &'a [(&'a str, &'a Graph)],
+    passes: &'a Passes<'a>,
+}
+
+impl Compiling<'_> {
+    fn options(&self) -> &Options {
+        self.passes.options
+    }
+
+    fn target(&self) -> &Target {
+        self.passes.kernels.target
+    }
+
+    /// The plan whose runs compute values again until they need no more than their rooms, if they have one and as far
+    /// as that goes. Whether the plan fits in memory is not judged.
+    fn plan(&self, rooms: &[Option<RunRoom>]) -> Result<Plan, CompileError> {
+        let Passes { options, kernels, .. } = *self.passes;
+        let target = kernels.target;
+        let entries = self.passes.entries(self.entries)?;
+        let interface = Interface::of(&entries, target, options.guard_bytes)?;
+        let (name, symbols) = (entries[0].graph.name().to_owned(), entries[0].graph.symbols().clone());
+        let graphs = self.passes.ranges(entries, &interface, rooms)?;
+        let lowered = Lowered::of(graphs, &interface, kernels, options.guard_bytes)?;
+        let loads = LoadGroups::of(&lowered, &interface, options)?;
+        let status_ops = lowered.status_ops.iter().cloned().collect();
+        let placed = Placing { interface: &interface, target, options }.place(lowered, loads)?;
+        let mut plan = Plan {
+            form: PlanForm::Explain,
+            name,
+            graph: None,
+            target: target.without_table(),
+            table: target.table.id(),
+            precision: options.precision,
+            placement: options.placement,
+            symbols,
+            scalars: interface.scalars,
+            params: placed.params,
+            joined: placed.joined,
+            constants: placed.constants,
+            states: interface.states,
+            entries: interface.entries,
+            inputs: interface.inputs,
+            outputs: interface.outputs,
+            regions: placed.regions,
+            status_ops,
+            load: placed.load,
+            streams: placed.streams,
+            runs: placed.runs,
+        };
+        literals::share(&mut plan);
+        note_long_steps(&mut plan, target);
+        Ok(plan)
+    }
 }
 
 /// The graph passes with what they ask.
@@ -144,15 +172,15 @@ struct Passes<'a> {
 }
 
 impl Passes<'_> {
-    fn cx<'c>(&'c self, range: Option<&'c SymbolTable>) -> PassCx<'c> {
+    fn cx<'c>(&'c self, range: Option<&'c SymbolTable>, room: Option<&'c Room<'c>>) -> PassCx<'c> {
         let (target, precision) = (self.kernels.target, self.options.precision);
-        PassCx { target, precision, fold: self.fold, cost_model: self.kernels, range }
+        PassCx { target, precision, fold: self.fold, cost_model: self.kernels, range, room }
     }
 
     /// The graph with its precision written into its products, after the passes that are the same for every range.
     fn whole(&self, graph: &Graph) -> Result<Graph, CompileError> {
         let rounded = round_products(graph, self.options.precision);
-        pumice_opt::optimize_whole(&rounded, &self.options.opt, &self.cx(None)).map_err(pass_error)
+        pumice_opt::optimize_whole(&rounded, &self.options.opt, &self.cx(None, None)).map_err(pass_error)
     }
 
     /// The graphs of the entries over one set of leaves, after those passes.
@@ -175,19 +203,25 @@ impl Passes<'_> {
         Ok(named.collect())
     }
 
-    /// For each entry a graph for each range of its symbols, with the same interface.
+    /// For each entry a graph for each range of its symbols, with the same interface. Rooms are by run.
     fn ranges(
         &self,
         entries: Vec<NamedGraph>,
         interface: &Interface,
+        rooms: &[Option<RunRoom>],
     ) -> Result<Vec<Vec<Graph>>, CompileError> {
-        let graphs = entries.into_iter().enumerate().map(|(number, entry)| {
+        let mut rooms = rooms.iter();
+        let mut graphs = Vec::new();
+        for (number, entry) in entries.into_iter().enumerate() {
             let ranges = specialize::ranges(&entry, &self.options.specializations)?;
             let copies = std::iter::repeat_n(entry.graph, ranges.len()).zip(ranges);
-            let graphs = copies.map(|(graph, range)| self.range(graph, range, (interface, number)));
-            graphs.collect()
-        });
-        graphs.collect()
+            let graph = |(graph, range)| {
+                let room = rooms.next().and_then(Option::as_ref);
+                self.range(graph, range, room, (interface, number))
+            };
+            graphs.push(copies.map(graph).collect::<Result<Vec<Graph>, _>>()?);
+        }
+        Ok(graphs)
     }
 
     /// The graph of a range, which has the interface of the entry of that number.
@@ -195,9 +229,12 @@ impl Passes<'_> {
         &self,
         graph: Graph,
         range: SymbolTable,
+        room: Option<&RunRoom>,
         (interface, entry): (&Interface, usize),
     ) -> Result<Graph, CompileError> {
-        let graph = pumice_opt::optimize_range(graph, &self.options.opt, &self.cx(Some(&range)));
+        let room = room.map(|room| Room { bytes: room.bytes, times: &room.times });
+        let cx = self.cx(Some(&range), room.as_ref());
+        let graph = pumice_opt::optimize_range(graph, &self.options.opt, &cx);
         let graph = graph.map_err(pass_error)?;
         interface.is_of(&graph, entry)?;
         Ok(graph.with_symbols(range))

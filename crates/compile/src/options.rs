@@ -42,6 +42,10 @@ pub struct Options {
     /// from it stays then, and it cannot be read back. Smaller ones stay; `u64::MAX` keeps all. 64 KiB by default: a
     /// param that passes through costs a submission whenever it is set.
     pub stream_from: u64,
+    /// Bytes that weights, states and scratch may take together; less than the target has, or nothing changes. Where
+    /// a run needs more, values are computed again instead of being kept, at the least loss of time: no result changes
+    /// by it, not even a bit. `None`: what the target has.
+    pub memory: Option<u64>,
     /// Free bytes after every slot, for tests that watch them.
     pub guard_bytes: u64,
 }
@@ -56,6 +60,7 @@ impl Default for Options {
             specializations: Vec::new(),
             keep: Vec::new(),
             stream_from: 64 << 10,
+            memory: None,
             guard_bytes: 0,
         }
     }
@@ -115,6 +120,13 @@ impl Options {
     #[must_use]
     pub fn stream_from(mut self, bytes: u64) -> Self {
         self.stream_from = bytes;
+        self
+    }
+
+    /// Bytes that weights, states and scratch may take together; see [`Options::memory`](struct@Options).
+    #[must_use]
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
         self
     }
 

@@ -30,7 +30,8 @@ impl Levels {
         starts.zip(&self.ends).map(|(start, &end)| start..end)
     }
 
-    fn push(&mut self, level: &[u32]) {
+    /// Adds a level, if it has steps.
+    pub fn push(&mut self, level: &[u32]) {
         if !level.is_empty() {
             self.steps.extend(level);
             self.ends.push(self.steps.len() as u32);
@@ -43,10 +44,16 @@ impl Levels {
     }
 }
 
-/// Schedules the steps; `None` if they depend on each other in a circle, which lowering cannot produce. The steps of a
-/// loop have levels of their own, one after the other: they are replayed together.
-pub fn levels(unplaced: &UnplacedProgram, loop_of: &[Option<u32>]) -> Option<Levels> {
-    let before = dependencies(unplaced);
+/// Schedules the steps as early as they can, and says who waits for each; `None` if they depend on each other in a
+/// circle, which lowering cannot produce. The steps of a loop have levels of their own, one after the other: they are
+/// replayed together.
+/// Of each pair of `pairs` the first comes before the second as well.
+pub fn levels(
+    unplaced: &UnplacedProgram,
+    loop_of: &[Option<u32>],
+    pairs: &[(u32, u32)],
+) -> Option<(Levels, Edges)> {
+    let before = dependencies(unplaced, pairs);
     let after = before.reversed();
     let mut units = Units::new(unplaced, loop_of, &before);
     let count = unplaced.steps.len();
@@ -60,7 +67,7 @@ pub fn levels(unplaced: &UnplacedProgram, loop_of: &[Option<u32>]) -> Option<Lev
             }
         }
     }
-    (levels.steps.len() == count).then_some(levels)
+    (levels.steps.len() == count).then_some((levels, after))
 }
 
 /// What is scheduled as one: a step, or the steps of a loop.
@@ -190,13 +197,14 @@ fn turn(members: &[u32], levels: &mut Levels, before: &Edges, after: &Edges) -> 
 /// For each step some others: one list with the ends of its parts, because a list for each step was a tenth of what
 /// compiling a long chain allocated.
 #[derive(Default)]
-struct Edges {
+pub struct Edges {
     ends: Vec<u32>,
     steps: Vec<u32>,
 }
 
 impl Edges {
-    fn of(&self, step: usize) -> &[u32] {
+    /// Those of a step.
+    pub fn of(&self, step: usize) -> &[u32] {
         let start = if step == 0 { 0 } else { self.ends[step - 1] };
         &self.steps[start as usize..self.ends[step] as usize]
     }
@@ -278,12 +286,13 @@ fn back_to_written<'a>(
 }
 
 /// For every step, the steps it must wait for, without repetition.
-fn dependencies(unplaced: &UnplacedProgram) -> Edges {
+fn dependencies(unplaced: &UnplacedProgram, pairs: &[(u32, u32)]) -> Edges {
     let touches = Touches::of(unplaced);
     let mut all = Edges { ends: Vec::with_capacity(unplaced.steps.len()), steps: Vec::new() };
     let mut deps: Vec<usize> = Vec::new();
     for (i, step) in unplaced.steps.iter().enumerate() {
         waits_for(unplaced, &touches, (i, step), &mut deps);
+        deps.extend(pairs.iter().filter(|(_, later)| *later as usize == i).map(|(first, _)| *first as usize));
         deps.sort_unstable();
         deps.dedup();
         all.steps.extend(deps.drain(..).filter(|&d| d != i).map(|d| d as u32));

@@ -8,6 +8,7 @@ use crate::interface::Interface;
 use crate::layout::region;
 use crate::load::DerivedOf;
 use crate::lowered::{Lowered, LoweredRange};
+use crate::memory::{self, Needed};
 use crate::options::Options;
 use crate::program::{self, PlaceCx, PlacedProgram};
 use crate::residence::{self, Group, LoadGroups, UnplacedLoad};
@@ -53,7 +54,7 @@ impl Placing<'_> {
     /// Places weights, then programs.
     ///
     /// # Errors
-    /// More memory than the target has.
+    /// A stream that needs more memory than there is. What runs need is not judged here.
     pub fn place(
         &self,
         lowered: Lowered,
@@ -72,7 +73,7 @@ impl Placing<'_> {
         let runs = lowered.ranges.into_iter().zip(loads.of_runs);
         let runs = runs.map(|(range, derived)| self.run(range, &derived, &weights, &mut sizes));
         let runs = runs.collect::<Result<Vec<_>, _>>()?;
-        let passed = self.check_memory(&weights, &streams, sizes.scratch)?;
+        let passed = self.passed(&weights, &streams)?;
         Ok(Placed {
             params: weights.params(self.interface, &streams, &passed),
             joined: weights.joined(self.interface),
@@ -144,22 +145,21 @@ impl Placing<'_> {
             barriers_unlimited: placed.barriers_unlimited,
             scratch: Bytes(placed.scratch),
             scratch_lower_bound: Bytes(placed.scratch_lower_bound),
+            scratch_earliest: Bytes(placed.scratch_earliest),
             floor: stats::floor(program, symbols, self.target),
             layers: stats::layers(program),
+            again: None,
         }
     }
 
-    /// Weights and states fit with the scratch of the runs, and weights with the scratch of each stream. The result
-    /// says where in that scratch params lie.
-    fn check_memory(
-        &self,
-        weights: &Weights,
-        streams: &[Stream],
-        scratch: u64,
-    ) -> Result<Vec<Span>, CompileError> {
-        self.fits(weights.bytes, self.interface.states_bytes, scratch)?;
+    /// Weights fit with the scratch of each stream. The result says where in that scratch params lie.
+    fn passed(&self, weights: &Weights, streams: &[Stream]) -> Result<Vec<Span>, CompileError> {
         let passed = streams.iter().map(|stream| {
-            self.fits(weights.bytes, 0, stream.room.size().0)?;
+            memory::fits(
+                self.options,
+                self.target,
+                Needed { weights: weights.bytes, states: 0, scratch: stream.room.size().0 },
+            )?;
             let origin = VersionOrigin::Param(stream.param);
             let value = stream.program.values.iter().find(|v| v.origin == origin);
             value
@@ -167,21 +167,6 @@ impl Placing<'_> {
                 .ok_or_else(|| CompileError::Defect("a stream does not read its param".into()))
         });
         passed.collect()
-    }
-
-    fn fits(&self, weights: u64, states: u64, scratch: u64) -> Result<(), CompileError> {
-        let needed = weights.saturating_add(states).saturating_add(scratch);
-        if needed <= self.target.limits.memory.0 {
-            return Ok(());
-        }
-        Err(CompileError::OutOfMemory {
-            needed: Bytes(needed),
-            weights: Bytes(weights),
-            states: Bytes(states),
-            scratch: Bytes(scratch),
-            available: self.target.limits.memory,
-            target: self.target.name.clone(),
-        })
     }
 
     fn regions(&self, weights: &Weights, sizes: &Sizes) -> Vec<Region> {

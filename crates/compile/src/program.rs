@@ -7,13 +7,14 @@ use crate::layout::chunk_size;
 use crate::options::{Barriers, Options};
 use crate::unplaced::{BufferId, StorageClass, UnplacedLoop, UnplacedProgram, UnplacedStep, UnplacedVersion};
 use crate::weights::Weights;
-use crate::{hazard, loops, order, segment};
+use crate::{hazard, loops, order, reuse, segment, slack};
 use pumice_plan::frame::FoundRow;
 use pumice_plan::{
     IoSlot, Level, Placement, PlanValue, Program, RegionKind, Span, Step, Use, VersionId, VersionOrigin,
 };
 use pumice_types::{Bytes, Target};
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// A placed program and what it takes.
@@ -24,6 +25,8 @@ pub struct PlacedProgram {
     pub scratch: u64,
     /// Least scratch its levels allow.
     pub scratch_lower_bound: u64,
+    /// The same where no step waits.
+    pub scratch_earliest: u64,
     /// Barriers it would have with every value in its own bytes.
     pub barriers_unlimited: u32,
 }
@@ -76,14 +79,20 @@ pub fn place(
     cx: &PlaceCx<'_>,
 ) -> Result<PlacedProgram, CompileError> {
     let loop_of = loops::of_steps(&unplaced, &|_| SmallVec::new());
-    let levels = order::levels(&unplaced, &loop_of)
+    let (levels, scratch_earliest) = schedule(&unplaced, &loop_of, cx)
         .ok_or_else(|| CompileError::Defect("steps depend in a circle".into()))?;
     let turns = turns(&unplaced, &loop_of, &levels);
     let lives = lives(&unplaced, &levels, &turns);
     let fixed = fixed_spans(&unplaced, &lives, io, cx)?;
+    let shared = match cx.options.placement {
+        Placement::Packed => reuse::pairs(&unplaced, &levels),
+        Placement::Bump => Vec::new(),
+    };
+    let requests = Requests::of(&unplaced, &lives, &shared);
     let (spans, scratch, scratch_lower_bound) =
-        scratch_spans(&unplaced, &lives, &fixed, cx.options.placement, cx);
-    let (apart, ..) = scratch_spans(&unplaced, &lives, &fixed, Placement::Bump, cx);
+        scratch_spans(&unplaced, &requests, &fixed, cx.options.placement, cx);
+    let requests = Requests::of(&unplaced, &lives, &[]);
+    let (apart, ..) = scratch_spans(&unplaced, &requests, &fixed, Placement::Bump, cx);
     let buffers: Vec<u32> = unplaced.versions.iter().map(|c| c.buffer.0).collect();
     let mut program = assemble(unplaced, &levels, &spans, &lives, &turns)?;
     // With every value in its own bytes, for the number of barriers that would need.
@@ -100,7 +109,41 @@ pub fn place(
             hazard::elided(steps, &mut elided, segments, apart)
         }
     };
-    Ok(PlacedProgram { program, scratch, scratch_lower_bound, barriers_unlimited })
+    Ok(PlacedProgram { program, scratch, scratch_lower_bound, scratch_earliest, barriers_unlimited })
+}
+
+/// A level costs less than keeping a buffer of this share of the most bytes that are alive at once.
+const WORTH_A_LEVEL: u64 = 8;
+
+/// The levels of which the fewest bytes are alive at once: the earliest ones, or those in which steps with slack wait;
+/// and how many are with the earliest. `None` where steps depend on each other in a circle.
+fn schedule(
+    unplaced: &UnplacedProgram,
+    loop_of: &[Option<u32>],
+    cx: &PlaceCx<'_>,
+) -> Option<(order::Levels, u64)> {
+    let packed = cx.options.placement == Placement::Packed;
+    let alive = |levels: &order::Levels| {
+        let lives = lives(unplaced, levels, &turns(unplaced, loop_of, levels));
+        let shared = if packed { reuse::pairs(unplaced, levels) } else { Vec::new() };
+        arena::lower_bound(&Requests::of(unplaced, &lives, &shared).all, cx.options.guard_bytes)
+    };
+    let (mut earliest, mut after) = order::levels(unplaced, loop_of, &[])?;
+    let mut most = alive(&earliest);
+    let waits =
+        if packed { reuse::worth_waiting(unplaced, &earliest, most / WORTH_A_LEVEL) } else { Vec::new() };
+    if !waits.is_empty()
+        && let Some((levels, edges)) = order::levels(unplaced, loop_of, &waits)
+        && alive(&levels) < most
+    {
+        (earliest, after) = (levels, edges);
+        most = alive(&earliest);
+    }
+    let later = slack::later(unplaced, &earliest, &after, loop_of);
+    Some(match later.filter(|later| alive(later) < most) {
+        Some(later) => (later, most),
+        None => (earliest, most),
+    })
 }
 
 /// Where a row lies.
@@ -185,32 +228,65 @@ fn fixed_spans(
     Ok(spans)
 }
 
+/// What the arena is asked for.
+struct Requests {
+    /// One for each place.
+    all: Vec<ArenaRequest>,
+    /// By buffer of the arena that lives, its number and the place.
+    buffers: Vec<(usize, usize)>,
+}
+
+impl Requests {
+    /// Of the buffers of the arena; those of a pair share a place, which lives as long as both.
+    fn of(
+        unplaced: &UnplacedProgram,
+        lives: &[Option<(u32, u32)>],
+        pairs: &[(BufferId, BufferId)],
+    ) -> Requests {
+        let end = lives.iter().flatten().map(|life| life.1).max().unwrap_or(0);
+        let mut place_of: Vec<Option<usize>> = vec![None; unplaced.buffers.len()];
+        let earlier: BTreeMap<u32, u32> = pairs.iter().map(|(from, to)| (to.0, from.0)).collect();
+        let first = |mut buffer: u32| {
+            while let Some(&from) = earlier.get(&buffer) {
+                buffer = from;
+            }
+            buffer as usize
+        };
+        let mut requests = Requests { all: Vec::new(), buffers: Vec::new() };
+        for (i, b) in (0u32..).zip(&unplaced.buffers) {
+            let life = match b.class {
+                StorageClass::Scratch => lives[i as usize],
+                // It is there before the first step.
+                StorageClass::Streamed(_) => Some((0, end)),
+                _ => None,
+            };
+            let Some((from, to)) = life else { continue };
+            let place = *place_of[first(i)].get_or_insert(requests.all.len());
+            match requests.all.get_mut(place) {
+                Some(r) => (r.first, r.last) = (r.first.min(from), r.last.max(to)),
+                None => requests.all.push(ArenaRequest { bytes: b.bytes, first: from, last: to }),
+            }
+            requests.buffers.push((i as usize, place));
+        }
+        requests
+    }
+}
+
 fn scratch_spans(
     unplaced: &UnplacedProgram,
-    lives: &[Option<(u32, u32)>],
+    requests: &Requests,
     fixed: &[Option<Span>],
     policy: Placement,
     cx: &PlaceCx<'_>,
 ) -> (Vec<Option<Span>>, u64, u64) {
-    let end = lives.iter().flatten().map(|life| life.1).max().unwrap_or(0);
-    let wanted: Vec<(usize, ArenaRequest)> = (unplaced.buffers.iter().enumerate())
-        .filter_map(|(i, b)| {
-            let (first, last) = match b.class {
-                StorageClass::Scratch => lives[i]?,
-                // It is there before the first step.
-                StorageClass::Streamed(_) => (0, end),
-                _ => return None,
-            };
-            Some((i, ArenaRequest { bytes: b.bytes, first, last }))
-        })
-        .collect();
-    let requests: Vec<ArenaRequest> = wanted.iter().map(|w| w.1).collect();
-    let placed = arena::place(&requests, policy, chunk_size(cx.target), cx.options.guard_bytes);
+    let guard = cx.options.guard_bytes;
+    let placed = arena::place(&requests.all, policy, chunk_size(cx.target), guard);
     let mut spans = fixed.to_vec();
-    for (&(i, r), &offset) in wanted.iter().zip(&placed.offsets) {
-        spans[i] = Some(Span::new(RegionKind::Scratch, Bytes(offset), Bytes(r.bytes)));
+    for &(buffer, place) in &requests.buffers {
+        let bytes = Bytes(unplaced.buffers[buffer].bytes);
+        spans[buffer] = Some(Span::new(RegionKind::Scratch, Bytes(placed.offsets[place]), bytes));
     }
-    (spans, placed.size, arena::lower_bound(&requests, cx.options.guard_bytes))
+    (spans, placed.size, arena::lower_bound(&requests.all, guard))
 }
 
 fn assemble(

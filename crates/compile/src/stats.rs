@@ -38,6 +38,11 @@ fn level_time(steps: &[&Step], symbols: &SymbolTable, target: &Target) -> LevelT
     t.level(steps.len(), bytes, flops_us)
 }
 
+/// Time of a step in a level of its own, in microseconds, at the upper bounds of the symbols.
+pub fn step_us(step: &Step, symbols: &SymbolTable, target: &Target) -> f64 {
+    level_time(&[step], symbols, target).total_us()
+}
+
 /// Says at each step that alone is predicted to pass the bound of a submission that it does: a driver may end it.
 pub fn note_long_steps(program: &mut Program, symbols: &SymbolTable, target: &Target) {
     let bound = target.submission_bound;
@@ -45,7 +50,7 @@ pub fn note_long_steps(program: &mut Program, symbols: &SymbolTable, target: &Ta
         return;
     }
     for step in program.steps.iter_mut().filter(|s| !s.is_host()) {
-        let us = level_time(&[step], symbols, target).total_us();
+        let us = step_us(step, symbols, target);
         if us <= bound.as_secs_f64() * 1e6 {
             continue;
         }

@@ -14,7 +14,8 @@ pub mod rewrite;
 
 pub use cost_model::{Anchor, CostModel, Group, NoCostModel, Side};
 pub use pipeline::{
-    OptError, OptOptions, PASSES, Pass, PassCx, optimize, optimize_range, optimize_whole, run_pass, unfused,
+    OptError, OptOptions, PASSES, Pass, PassCx, Room, optimize, optimize_range, optimize_whole, run_pass,
+    unfused,
 };
 use pumice_ir::ConstEval;
 

@@ -4,7 +4,7 @@ use crate::cost_model::CostModel;
 use crate::passes;
 use pumice_ir::{ConstEval, Form, Graph, Patch, PatchError, VerifyError, verify};
 use pumice_types::{Precision, SymbolTable, Target};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Which passes run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,6 +46,18 @@ pub struct PassCx<'a> {
     pub cost_model: &'a dyn CostModel,
     /// The range of the symbols that is compiled for; `None`: all that the graph allows.
     pub range: Option<&'a SymbolTable>,
+    /// The room that the values of this range must fit in; `None`: as much as they need.
+    pub room: Option<&'a Room<'a>>,
+}
+
+/// The memory that a range has for its values, and what computing them again costs.
+#[derive(Clone, Copy, Debug)]
+pub struct Room<'a> {
+    /// Bytes that may be alive at once.
+    pub bytes: u64,
+    /// Microseconds of nodes, by the name of their first result, at the upper bounds of the symbols. A node that is not
+    /// here is never computed again.
+    pub times: &'a BTreeMap<String, f64>,
 }
 
 impl PassCx<'_> {
@@ -115,6 +127,7 @@ pub const PASSES: &[Pass] = &[
     ranged("fuse_prologues", passes::fuse_anchors::fuse_prologues),
     ranged("fuse_epilogues", passes::fuse_anchors::fuse_epilogues),
     ranged("fuse_elementwise", passes::fuse_elementwise::fuse_elementwise),
+    ranged("recompute", passes::recompute::recompute),
 ];
 
 /// A pass that went wrong: a defect of pumice.

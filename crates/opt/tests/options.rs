@@ -33,6 +33,7 @@ fn unknown_passes_are_errors() {
         fold: &RefEval,
         cost_model: &NoCostModel,
         range: None,
+        room: None,
     };
     let skip = |name| optimize(&graph, &OptOptions::without(name), &cx);
     assert!(matches!(skip("fold_constant"), Err(OptError::Skip { reason: "there is no such pass", .. })));

@@ -32,8 +32,9 @@ pub use frame::{AdvanceKind, AdvanceOp, Frame, FrameBuilder, FrameError, FrameSl
 pub use kernel::{ArgValue, Fingerprint, HoleFill, HoleInput, KernelCall, KernelDecl, Kernels, UseIndex};
 pub use needs::{Lack, Limit, Needs};
 pub use plan::{
-    Barrier, ConstantSlot, Floor, Hazard, HazardKind, IoSlot, JoinedParams, Level, ParamSlot, Placement,
-    Plan, PlanValue, Program, Run, RunCheck, ScalarSlot, Segment, StateInit, StateSlot, Stats, VersionOrigin,
+    Again, Barrier, ConstantSlot, Floor, Hazard, HazardKind, IoSlot, JoinedParams, Level, ParamSlot,
+    Placement, Plan, PlanValue, Program, Run, RunCheck, ScalarSlot, Segment, StateInit, StateSlot, Stats,
+    VersionOrigin,
 };
 pub use pumice_types::Precision;
 pub use region::{DeviceIndex, Region, RegionKind, SLOT_ALIGNMENT, Span};

@@ -391,11 +391,26 @@ pub struct Stats {
     pub scratch: Bytes,
     /// Largest sum of bytes alive in one level: no placement with these levels can use less.
     pub scratch_lower_bound: Bytes,
+    /// The same where no step with slack waits: they do where that makes it less.
+    pub scratch_earliest: Bytes,
     /// A lower estimate of the run's time from the target's measured rates (docs/measuring.md), and its parts, in
     /// microseconds.
     pub floor: Floor,
     /// Levels of the layers: (name prefix of the layer, levels that hold a step of it).
     pub layers: Vec<(String, u32)>,
+    /// What is computed again, where memory did not suffice to keep it.
+    pub again: Option<Again>,
+}
+
+/// What a run computes again, so that it fits in less memory. Nothing of its results changes by it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Again {
+    /// Steps that the run has more.
+    pub steps: u32,
+    /// Bytes of scratch that it would need without.
+    pub scratch: Bytes,
+    /// The estimate of the run's time without, in microseconds; [`Stats::floor`] is that with them.
+    pub floor_us: f64,
 }
 
 impl Stats {

@@ -4,7 +4,7 @@
 
 use crate::frame::{FrameSlot, FrameWord};
 use crate::hist::{Histogram, run_label};
-use crate::plan::{Plan, Program, Run, Segment, StateInit, Stats, VersionOrigin};
+use crate::plan::{Again, Plan, Program, Run, Segment, StateInit, Stats, VersionOrigin};
 use crate::region::RegionKind;
 use crate::step::{Grid, Step, StepId, StepKind, Use};
 use crate::stream::Residence;
@@ -314,6 +314,9 @@ fn stats(f: &mut dyn Write, plan: &Plan, run: &Run) -> fmt::Result {
         s.scratch_lower_bound,
         s.scratch_ratio()
     )?;
+    if s.scratch_earliest > s.scratch_lower_bound {
+        write!(f, "  earliest {}", s.scratch_earliest)?;
+    }
     write!(f, "  weights {}", plan.region_size(RegionKind::Weights))?;
     let p = &s.floor;
     write!(
@@ -322,6 +325,15 @@ fn stats(f: &mut dyn Write, plan: &Plan, run: &Run) -> fmt::Result {
         p.total_us, p.levels_us, p.bytes_us, p.flops_us
     )?;
     writeln!(f, "{}", per_layer(run).unwrap_or_default())?;
+    if let Some(again) = &s.again {
+        let Again { steps, scratch, floor_us } = again;
+        let price = 100.0 * (p.total_us - floor_us) / floor_us.max(f64::MIN_POSITIVE);
+        writeln!(
+            f,
+            "again  {steps} steps, so that scratch is {} instead of {scratch}; {price:.1} % more time",
+            s.scratch
+        )?;
+    }
     if s.layers.is_empty() {
         return Ok(());
     }

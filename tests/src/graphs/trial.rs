@@ -5,13 +5,13 @@
 //! times more with each result moved by what its op allows ([`pumice_cpu_ref::perturb`]).
 
 use super::random;
-use pumice_compile::{Barriers, OptOptions, Options};
+use pumice_compile::{Barriers, CompileError, OptOptions, Options};
 use pumice_cpu_ref::{
     Array, Data, EvalOptions, Evaluation, Interpreter, RefEval, RefHostOps, interp, sample as data,
 };
 use pumice_ir::form::Form;
 use pumice_ir::{Graph, Sample};
-use pumice_plan::{CheckedPlan, Placement};
+use pumice_plan::{CheckedPlan, Placement, RegionKind};
 use pumice_runtime::{Device, Executable, Session};
 use pumice_types::{Bindings, Target, Tensor};
 use std::cell::OnceCell;
@@ -30,6 +30,8 @@ const OF_PERTURBED: f64 = 4.0;
 const RELATIVE: f64 = 4.8e-7;
 /// What is close to zero regardless: subnormal terms of a sum may each be flushed (seen: 3e-38 in sums of dozens).
 const FLUSHED: f64 = 1024.0 * f32::MIN_POSITIVE as f64;
+/// Shares of the scratch that programs are given less than.
+const LESS: [f64; 2] = [0.85, 0.6];
 /// An output of which an element may be off by more than this part of the largest proves little there.
 const LOOSE: f64 = 1e-2;
 
@@ -250,9 +252,47 @@ impl Trial {
             let other = self.outputs(rig, &options, shuffle).map_err(|e| format!("{what}: {e}"))?;
             same(what, &other, fused)?;
         }
+        for share in LESS {
+            self.with_less_memory(rig, fused, share).map_err(|e| format!("{share} of the scratch: {e}"))?;
+        }
         let unfused = standard().opt(OptOptions::none());
         let unfused = self.outputs(rig, &unfused, 5).map_err(|e| format!("unfused: {e}"))?;
         self.compare(&unfused).map_err(|e| format!("unfused: {e}"))
+    }
+
+    /// A plan whose scratch is that share of what it needs, if there is one: the same bits. How many steps it has more.
+    ///
+    /// # Errors
+    /// Other bits, or a plan that needs more.
+    pub fn with_less_memory(&self, rig: &Rig, kept: &Results, share: f64) -> Result<u32, String> {
+        let plan = self.plan(&rig.target, &self.options)?;
+        let size = |kind| plan.region_size(kind).0;
+        let scratch = size(RegionKind::Scratch);
+        let fixed = size(RegionKind::Weights) + size(RegionKind::States);
+        let memory = fixed + (scratch as f64 * share) as u64;
+        let less = self.options.clone().memory(memory);
+        match pumice_compile::compile(&self.graph, &rig.target, &less, &RefEval) {
+            Err(CompileError::OutOfMemory { needed, .. }) if needed.0 > memory => return Ok(0),
+            Err(e) => return Err(format!("compile: {e}")),
+            Ok(plan) => drop(plan),
+        }
+        let plan = self.plan(&rig.target, &less)?;
+        let again = plan.runs.iter().filter_map(|run| run.stats.again).map(|again| again.steps).sum();
+        let needed = [RegionKind::Weights, RegionKind::States, RegionKind::Scratch];
+        let needed: u64 = needed.iter().map(|&kind| plan.region_size(kind).0).sum();
+        if needed > memory {
+            return Err(format!("{needed} bytes, of {memory}"));
+        }
+        same("less memory", &self.replay(&mut self.session(rig, plan, 6)?)?, kept)?;
+        Ok(again)
+    }
+
+    /// The results on a device.
+    ///
+    /// # Errors
+    /// What is wrong with the plan or the device.
+    pub fn results(&self, rig: &Rig) -> Result<Results, String> {
+        self.outputs(rig, &self.options, 0)
     }
 
     fn outputs(&self, rig: &Rig, options: &Options, shuffle: u64) -> Result<Results, String> {

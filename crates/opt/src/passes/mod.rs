@@ -9,6 +9,7 @@ pub mod fold_transposes;
 pub mod fuse_anchors;
 pub mod fuse_elementwise;
 pub mod merge_matmuls;
+pub mod recompute;
 pub mod separate_reduced_axes;
 pub mod split_attention;
 pub mod split_long_rows;

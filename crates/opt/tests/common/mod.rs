@@ -121,7 +121,14 @@ pub fn after(graph: &Graph, names: &[&str]) -> Graph {
 /// As [`after`], asking `cost_model`.
 pub fn after_asking(graph: &Graph, names: &[&str], cost_model: &dyn CostModel) -> Graph {
     let target = Target::lavapipe();
-    let cx = PassCx { target: &target, precision: Precision::Exact, fold: &RefEval, cost_model, range: None };
+    let cx = PassCx {
+        target: &target,
+        precision: Precision::Exact,
+        fold: &RefEval,
+        cost_model,
+        range: None,
+        room: None,
+    };
     names.iter().fold(graph.clone(), |g, name| run_pass(g, pass(name), &cx).unwrap_or_else(|e| panic!("{e}")))
 }
 
@@ -137,6 +144,7 @@ pub fn optimized(graph: &Graph, options: &OptOptions) -> Graph {
         fold: &RefEval,
         cost_model: &WHOLE,
         range: None,
+        room: None,
     };
     optimize(graph, options, &cx).unwrap_or_else(|e| panic!("{e}"))
 }

@@ -247,7 +247,8 @@ fn to(access: Access) -> To {
     }
 }
 
-/// Uses of one step that share bytes: a state may be written where it is read and as it is read, nothing else.
+/// Uses of one step that share bytes: a state, and what nobody reads later, may be written where it is read and as it is
+/// read, nothing else.
 fn within(scope: &Scope<'_>, id: StepId, step: &Step, findings: &mut Findings) {
     for (a, w) in Scope::uses(step, true) {
         for (b, other) in
@@ -281,7 +282,9 @@ fn may_alias(step: &Step, write: usize, read: usize) -> bool {
     let own_slots = decl.slots_in_place && stored && own_slot;
     // The reading use of such an operand is the meaning's alone.
     let elsewhere = is_in(&call.operands, read) || is_in(&call.slots, read);
-    own_slots || is_operand(OperandAccess::ReadWrite) && !elsewhere
+    let mut operands = decl.operands.iter().zip(&call.operands);
+    let first = operands.any(|(o, u)| o.first && usize::from(u.0) == read) && !is_in(&call.slots, read);
+    own_slots || stored && first || is_operand(OperandAccess::ReadWrite) && !elsewhere
 }
 
 fn in_place(scope: &Scope<'_>, write: &Use, read: &Use) -> bool {
@@ -293,6 +296,11 @@ fn in_place(scope: &Scope<'_>, write: &Use, read: &Use) -> bool {
         (Some(O::Next(first)), Some(O::Carried)) => first == read.content,
         (Some(O::StateAfter(_) | O::Next(_)), Some(_)) => {
             state(write).is_some() && state(write) == state(read)
+        }
+        // What nobody reads any more, which `versions` looks at.
+        (Some(O::Step), Some(O::Step)) => {
+            let whole = |u: &Use| scope.program.value(u.content).is_some_and(|v| v.span == u.span);
+            whole(write) && whole(read)
         }
         _ => false,
     };

@@ -291,14 +291,19 @@ fn own_slot(plan: &Plan, origin: VersionOrigin) -> Option<Span> {
     }
 }
 
-/// Reports temporary values that share bytes while both live; with `Bump`, that share bytes at all.
+/// Reports temporary values that share bytes while both live; with `Bump`, that share bytes at all. One may begin where
+/// another ends, in the same place: who reads and writes there is looked at by `hazards` and `versions`.
 fn apart(scope: &Scope<'_>, mut slots: Vec<(&PlanValue, (u32, u32))>, findings: &mut Findings) {
     slots.sort_by_key(|(v, _)| (v.span.region, v.span.offset));
     let bump = scope.plan.placement == Placement::Bump;
     let mut open = Open::default();
     for (i, &(v, live)) in slots.iter().enumerate() {
         open.close_before(v);
-        for other in open.meeting(live, bump) {
+        let follows = |other: usize| {
+            let (before, lived) = slots[other];
+            before.span == v.span && (lived.1 == live.0 || live.1 == lived.0)
+        };
+        for other in open.meeting(live, bump).into_iter().filter(|&other| bump || !follows(other)) {
             let (a, b) = (format!("value {}", slots[other].0.name), format!("value {}", v.name));
             findings.add(Fault::Overlap { a, b, span: v.span });
         }

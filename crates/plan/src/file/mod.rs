@@ -34,7 +34,7 @@ use std::sync::Arc;
 /// The first bytes of every plan file: no text begins so, and a transfer that changes line ends changes them.
 const MAGIC: [u8; 8] = *b"\x89plan\r\n\x1a";
 /// Version of the format; another one is refused. It changes with anything that the body is made of.
-pub const FORMAT_VERSION: u32 = 12;
+pub const FORMAT_VERSION: u32 = 13;
 const HASHED: usize = MAGIC.len() + 4 + 8;
 const HEADER: usize = HASHED + 32;
 

@@ -189,6 +189,8 @@ pub struct OperandDecl {
     pub blocks: bool,
     /// Whether they are factors: `rounded_x(v)` rounds what was loaded as the specialization constant `ROUND` says.
     pub factor: bool,
+    /// Whether every element is read, by all that read it, before a result is stored where it lies.
+    pub first: bool,
 }
 
 /// The type of a hole's values and of its result.

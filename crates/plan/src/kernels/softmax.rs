@@ -19,7 +19,7 @@ kernel! {
     pub struct SoftmaxRows = "softmax_rows" in "softmax/rows.comp";
     grid "ceil(rows * lanes / threads) groups of 256 threads (wide: 1024), folded; lanes threads a row";
     args { rows: u32, n: u32, x { row: u32 }, slot(offset, row: i32; 4) }
-    operands { x: read, y: write }
+    operands { x: read first, y: write }
     slots 4;
     holes { load: vec4 [v] (row, col), epilogue: vec4 [v] (row, col) stores }
     specs { lanes = 0: 256, vec = 1: 0, log = 2: 0, slot_cols = 3: 15 }

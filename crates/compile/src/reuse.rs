@@ -1,0 +1,142 @@
+//! Results over operands that nobody reads later: two buffers of the arena, one place.
+//!
+//! In: a schedule. Out: pairs of buffers. The step that writes the second is the last to touch the first, and reads it
+//! as it writes: the same bytes under the same view, where the kernel's declaration allows it: in a slot of which an
+//! invocation reads the elements that it alone stores, before it stores any, or as an operand that is read `first`. Programs with loops keep theirs apart, and so do steps of branches.
+
+use crate::order::Levels;
+use crate::unplaced::{BufferId, StorageClass, UnplacedProgram, UnplacedStep, UnplacedUse};
+use pumice_plan::StepKind;
+use pumice_plan::kernel::{OperandAccess, UseIndex};
+use pumice_plan::kernels::find;
+use pumice_types::When;
+
+/// Who touches the buffers of the arena, and when.
+struct Touches<'u> {
+    unplaced: &'u UnplacedProgram,
+    /// By step.
+    level: Vec<u32>,
+    /// By buffer of the arena, its steps.
+    of: Vec<Vec<u32>>,
+}
+
+/// Buffers (the first of a pair) that lie where others (the second) come to lie: each in one pair at most on each side.
+pub fn pairs(unplaced: &UnplacedProgram, levels: &Levels) -> Vec<(BufferId, BufferId)> {
+    let touches = Touches::of(unplaced, levels);
+    let (mut pairs, mut taken) = (Vec::new(), vec![false; unplaced.buffers.len()]);
+    for (number, step) in (0u32..).zip(&unplaced.steps) {
+        for (write, read) in candidates(unplaced, step) {
+            let [from, to] = [read, write].map(|at| touches.buffer(&step.uses[at]));
+            let free =
+                !taken[from.0 as usize] && !pairs.iter().rev().any(|p: &(BufferId, BufferId)| p.1 == to);
+            if free && touches.is_last(number, from) && touches.is_first(number, to) {
+                taken[from.0 as usize] = true;
+                pairs.push((from, to));
+            }
+        }
+    }
+    pairs
+}
+
+/// Steps that would be such, were it not for others that read the same at the same level, and those others: they come
+/// first, if that is worth a level. Only buffers of so many bytes.
+pub fn worth_waiting(unplaced: &UnplacedProgram, levels: &Levels, bytes: u64) -> Vec<(u32, u32)> {
+    let touches = Touches::of(unplaced, levels);
+    let mut waits = Vec::new();
+    for (number, step) in (0u32..).zip(&unplaced.steps) {
+        for (write, read) in candidates(unplaced, step) {
+            let [from, to] = [read, write].map(|at| touches.buffer(&step.uses[at]));
+            let level = touches.level[number as usize];
+            let of = &touches.of[from.0 as usize];
+            let beside = of.iter().copied().filter(|&s| s != number && touches.level[s as usize] == level);
+            let is_large = unplaced.buffers[from.0 as usize].bytes >= bytes;
+            let is_latest = of.iter().all(|&s| touches.level[s as usize] <= level);
+            // Of two that could wait for each other, the first one written does.
+            let mut others = beside.clone();
+            let plain =
+                others.all(|s| !waits.contains(&(number, s)) && !waits.iter().any(|w: &(u32, u32)| w.1 == s));
+            if is_large && is_latest && plain && touches.is_first(number, to) {
+                waits.extend(beside.map(|s| (s, number)));
+            }
+        }
+    }
+    waits
+}
+
+/// The uses of a step of which one may be written where the other is read.
+fn candidates(unplaced: &UnplacedProgram, step: &UnplacedStep) -> Vec<(usize, usize)> {
+    if !unplaced.loops.is_empty() || step.when != When::ALWAYS {
+        return Vec::new();
+    }
+    let whole = |u: &UnplacedUse| {
+        let version = &unplaced.versions[u.version.0 as usize];
+        let buffer = &unplaced.buffers[version.buffer.0 as usize];
+        u.part.is_none() && buffer.bytes > 0 && matches!(buffer.class, StorageClass::Scratch)
+    };
+    let buffer = |u: &UnplacedUse| unplaced.versions[u.version.0 as usize].buffer;
+    let bytes = |u: &UnplacedUse| unplaced.buffers[buffer(u).0 as usize].bytes;
+    let uses = || step.uses.iter().enumerate().filter(|(_, u)| whole(u));
+    let mut found = Vec::new();
+    for (a, write) in uses().filter(|(_, u)| u.access.writes()) {
+        for (b, read) in uses().filter(|(_, u)| !u.access.writes()) {
+            let alike =
+                buffer(write) != buffer(read) && bytes(write) == bytes(read) && write.view == read.view;
+            let once = step.uses.iter().filter(|u| buffer(u) == buffer(read)).count() == 1;
+            if alike && once && own_elements(&step.kind, a, b) {
+                found.push((a, b));
+            }
+        }
+    }
+    found
+}
+
+/// Whether a kernel may store a use where it reads another.
+fn own_elements(kind: &StepKind, write: usize, read: usize) -> bool {
+    let StepKind::Dispatch { call, .. } = kind else { return false };
+    let Some(decl) = find(&call.kernel.0) else { return false };
+    let holds = |uses: &[UseIndex], at: usize| uses.iter().any(|u| usize::from(u.0) == at);
+    let operand = |at: usize| {
+        let mut operands = decl.operands.iter().zip(&call.operands);
+        operands.find(|(_, u)| usize::from(u.0) == at).map(|(o, _)| o)
+    };
+    let (in_slot, slots) = (holds(&call.slots, read), decl.slots_in_place);
+    let stored = operand(write).is_some_and(|o| o.access == OperandAccess::Write)
+        || (slots && holds(&call.slots, write));
+    let first = operand(read).is_some_and(|o| o.first) && !in_slot;
+    stored && (first || (slots && in_slot && operand(read).is_none()))
+}
+
+impl<'u> Touches<'u> {
+    fn of(unplaced: &'u UnplacedProgram, levels: &Levels) -> Touches<'u> {
+        let mut level = vec![0; unplaced.steps.len()];
+        for (number, steps) in (0..).zip(levels.iter()) {
+            steps.iter().for_each(|&s| level[s as usize] = number);
+        }
+        let mut touches = Touches { unplaced, level, of: vec![Vec::new(); unplaced.buffers.len()] };
+        for (number, step) in (0u32..).zip(&unplaced.steps) {
+            for u in &step.uses {
+                let buffer = touches.buffer(u).0 as usize;
+                if touches.of[buffer].last() != Some(&number) {
+                    touches.of[buffer].push(number);
+                }
+            }
+        }
+        touches
+    }
+
+    fn buffer(&self, u: &UnplacedUse) -> BufferId {
+        self.unplaced.versions[u.version.0 as usize].buffer
+    }
+
+    /// Whether all others touch a buffer in levels before a step's.
+    fn is_last(&self, step: u32, buffer: BufferId) -> bool {
+        let at = self.level[step as usize];
+        self.of[buffer.0 as usize].iter().all(|&s| s == step || self.level[s as usize] < at)
+    }
+
+    /// Whether all others touch a buffer in levels after a step's.
+    fn is_first(&self, step: u32, buffer: BufferId) -> bool {
+        let at = self.level[step as usize];
+        self.of[buffer.0 as usize].iter().all(|&s| s == step || self.level[s as usize] > at)
+    }
+}

@@ -1,0 +1,109 @@
+//! Which step is repeated next: of those whose results wait through the peak, the one that frees the most bytes for the
+//! least time.
+
+use super::schedule::{Peak, Schedule, StepNo, StoredNo};
+
+/// Steps that are repeated together.
+pub struct Choice {
+    /// The steps in the order of their need; the last is the one that is wanted.
+    pub steps: Vec<StepNo>,
+    /// What they wait for.
+    pub after: StoredNo,
+    /// Who reads a repeated value from now on, and which.
+    pub readers: Vec<(StepNo, StoredNo)>,
+}
+
+/// Steps that are repeated for one value at most.
+const LONGEST: usize = 32;
+/// What a level costs beside its work: a barrier and a dispatch on the H200, in microseconds.
+const LEVEL: f64 = 2.4;
+
+/// The best choice at a peak; none where nothing that is alive there can be repeated for less than it frees.
+pub fn best(schedule: &Schedule, peak: &Peak) -> Option<Choice> {
+    let mut best: Option<(f64, Choice)> = None;
+    for step in 0..schedule.steps.len() {
+        let Some((score, choice)) = weighed(schedule, peak, step) else { continue };
+        if best.as_ref().is_none_or(|(most, _)| score > *most) {
+            best = Some((score, choice));
+        }
+    }
+    best.map(|(_, choice)| choice)
+}
+
+/// Bytes freed for each microsecond by repeating a step, with what that takes.
+fn weighed(schedule: &Schedule, peak: &Peak, step: StepNo) -> Option<(f64, Choice)> {
+    let of = &schedule.steps[step];
+    if !of.repeatable || of.again.is_some() || schedule.levels[step] >= peak.level {
+        return None;
+    }
+    let (mut freed, mut readers) = (0, Vec::new());
+    for &v in &of.results {
+        let late: Vec<StepNo> =
+            schedule.readers[v].iter().copied().filter(|&s| schedule.levels[s] > peak.level).collect();
+        let there = schedule.readers[v].iter().any(|&s| schedule.levels[s] == peak.level);
+        if !late.is_empty() && !there {
+            freed += schedule.stored[v].bytes;
+        }
+        readers.extend(late.into_iter().map(|s| (s, v)));
+    }
+    if freed == 0 || !readers.iter().all(|r| schedule.steps[r.0].plain) {
+        return None;
+    }
+    let after = awaited(schedule, peak, of.results.as_slice(), &readers)?;
+    let (steps, time, kept) = with_operands(schedule, peak, step, after)?;
+    let net = freed.checked_sub(kept).filter(|net| *net > 0)?;
+    Some((net as f64 / time, Choice { steps, after, readers }))
+}
+
+/// What the earliest of the late readers also reads, the latest of it.
+fn awaited(
+    schedule: &Schedule,
+    peak: &Peak,
+    own: &[StoredNo],
+    readers: &[(StepNo, StoredNo)],
+) -> Option<StoredNo> {
+    let &(earliest, _) = readers.iter().min_by_key(|(s, _)| schedule.levels[*s])?;
+    if let Some(after) = schedule.steps[earliest].after {
+        return Some(after);
+    }
+    let beside = schedule.needs(earliest).filter(|v| !own.contains(v));
+    beside.max_by_key(|&v| schedule.made(v)).filter(|&v| schedule.made(v) >= peak.level)
+}
+
+/// The steps that must be repeated so that a step can be, with it as the last; their time; and bytes alive at the peak
+/// that are not yet.
+fn with_operands(
+    schedule: &Schedule,
+    peak: &Peak,
+    wanted: StepNo,
+    after: StoredNo,
+) -> Option<(Vec<StepNo>, f64, u64)> {
+    let from = schedule.made(after);
+    let (mut steps, mut time, mut kept) = (vec![wanted], 0.0, 0);
+    let mut next = 0;
+    while let Some(&step) = steps.get(next) {
+        next += 1;
+        let is_there = schedule.steps[step].again.is_some();
+        time += if is_there { 0.0 } else { schedule.steps[step].time + LEVEL };
+        if is_there {
+            continue;
+        }
+        for &(_, v) in &schedule.steps[step].reads {
+            let (stored, maker) = (schedule.stored[v], &schedule.steps[schedule.stored[v].step]);
+            let dies = stored.bytes > 0 && schedule.last(v) <= from;
+            if !dies || steps.contains(&stored.step) {
+                continue;
+            }
+            let again =
+                maker.again.is_some() || (maker.repeatable && maker.time <= schedule.steps[wanted].time);
+            if again && steps.len() < LONGEST {
+                steps.push(stored.step);
+            } else if schedule.last(v) < peak.level {
+                kept += stored.bytes;
+            }
+        }
+    }
+    // Who makes comes before who reads.
+    steps.sort_by_key(|&s| (schedule.levels[s], s));
+    Some((steps, time, kept))
+}

@@ -1,0 +1,356 @@
+//! What is alive when: nodes as steps in levels, as early as their operands allow, and the bytes of their values.
+//!
+//! In: a graph. Out: levels, the level where most bytes are alive, and the same after a step is repeated. Views are no
+//! steps: who reads one reads what it shows. Leaves, states, outputs and what is known when loading take no room here.
+
+use super::choice::Choice;
+use crate::pipeline::Room;
+use crate::rewrite::Facts;
+use pumice_ir::{Graph, Node, NodeId, ValueId};
+use pumice_types::{SymbolTable, When};
+
+/// A step's number.
+pub type StepNo = usize;
+/// A stored value's number.
+pub type StoredNo = usize;
+
+/// A node that makes values.
+#[derive(Clone)]
+pub struct Step {
+    /// The node, or the one that it repeats.
+    pub node: NodeId,
+    /// The operand positions of the node and what is read there.
+    pub reads: Vec<(usize, StoredNo)>,
+    /// What it waits for besides.
+    pub waits: Vec<StoredNo>,
+    /// Its results.
+    pub results: Vec<StoredNo>,
+    /// Microseconds.
+    pub time: f64,
+    /// Whether its first result may lie where an operand does.
+    pub elementwise: bool,
+    /// Whether it may be repeated.
+    pub repeatable: bool,
+    /// Whether it may read something else: no end or beginning of branches and loops.
+    pub plain: bool,
+    /// For a repeated step, what its operands wait for.
+    pub after: Option<StoredNo>,
+    /// The step that repeats it.
+    pub again: Option<StepNo>,
+}
+
+/// Bytes that a step makes.
+#[derive(Clone, Copy)]
+pub struct Stored {
+    /// How many; 0 where they are in no scratch.
+    pub bytes: u64,
+    /// Who makes them.
+    pub step: StepNo,
+    /// Whether a run makes them: what is known when loading has no barrier.
+    pub of_run: bool,
+}
+
+/// The steps of a graph.
+pub struct Schedule {
+    pub steps: Vec<Step>,
+    pub stored: Vec<Stored>,
+    /// By step.
+    pub levels: Vec<u32>,
+    /// By stored value, the steps that read it.
+    pub readers: Vec<Vec<StepNo>>,
+    /// By value of the graph, the stored value that it shows.
+    pub shown: Vec<StoredNo>,
+}
+
+/// A level and the bytes that are alive there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peak {
+    pub level: u32,
+    pub bytes: u64,
+}
+
+/// What reading the graph needs to know.
+struct Reading<'g> {
+    graph: &'g Graph,
+    facts: Facts,
+    symbols: &'g SymbolTable,
+    room: &'g Room<'g>,
+    /// By value of the graph, the stored value that it shows.
+    shown: Vec<StoredNo>,
+    /// By value, what its readers wait for.
+    waits: Vec<Vec<StoredNo>>,
+}
+
+impl Schedule {
+    /// Of a graph.
+    pub fn of(graph: &Graph, symbols: &SymbolTable, room: &Room<'_>) -> Schedule {
+        let (facts, count) = (Facts::new(graph), graph.value_count());
+        let (shown, waits) = (vec![usize::MAX; count], vec![Vec::new(); count]);
+        let mut reading = Reading { graph, facts, symbols, room, shown, waits };
+        let mut schedule = Schedule {
+            steps: Vec::with_capacity(graph.nodes().len()),
+            stored: Vec::with_capacity(count),
+            levels: Vec::new(),
+            readers: Vec::new(),
+            shown: Vec::new(),
+        };
+        for (id, node) in graph.nodes() {
+            schedule.add(&mut reading, id, node);
+        }
+        schedule.shown = reading.shown;
+        schedule.read_again();
+        schedule
+    }
+
+    /// Adds a node: a step, or the names of what it shows.
+    fn add(&mut self, reading: &mut Reading<'_>, id: NodeId, node: &Node) {
+        let step = self.steps.len();
+        let mut results = Vec::new();
+        for (place, &v) in node.outputs.iter().enumerate() {
+            match node.op.shown_operand(place).and_then(|i| node.input(i)) {
+                Some(x) => reading.show(node, v, x),
+                None => {
+                    reading.shown[v.index()] = self.stored.len();
+                    results.push(self.stored.len());
+                    self.stored.push(Stored {
+                        bytes: reading.bytes(id, v),
+                        step,
+                        of_run: reading.of_run(id),
+                    });
+                }
+            }
+        }
+        if results.is_empty() {
+            return;
+        }
+        let operands = node.inputs.iter().enumerate().filter_map(|(i, v)| Some((i, (*v)?)));
+        let reads: Vec<(usize, StoredNo)> = operands.map(|(i, v)| (i, reading.shown[v.index()])).collect();
+        let mut waits: Vec<StoredNo> =
+            node.operands().flat_map(|v| &reading.waits[v.index()]).copied().collect();
+        waits.sort_unstable();
+        waits.dedup();
+        let time = reading.room.times.get(graph_name(reading.graph, id)).copied();
+        self.steps.push(Step {
+            node: id,
+            plain: !steers(node),
+            elementwise: node.op.is_elementwise() || node.op.body().is_some(),
+            repeatable: time.is_some() && reading.is_repeatable(id, node) && self.reads_of_run(&reads),
+            time: time.unwrap_or(0.0),
+            reads,
+            waits,
+            results,
+            after: None,
+            again: None,
+        });
+    }
+
+    /// Whether something is read that a barrier can be put before.
+    fn reads_of_run(&self, reads: &[(usize, StoredNo)]) -> bool {
+        reads.iter().any(|&(_, v)| self.stored[v].of_run)
+    }
+
+    /// Everything that a step needs before it runs.
+    pub fn needs(&self, step: StepNo) -> impl Iterator<Item = StoredNo> + '_ {
+        let step = &self.steps[step];
+        step.reads.iter().map(|(_, v)| *v).chain(step.waits.iter().copied()).chain(step.after)
+    }
+
+    /// Levels and readers from the steps as they are now; false, and nothing new, where they wait for each other.
+    pub fn read_again(&mut self) -> bool {
+        let count = self.steps.len();
+        let mut waiting = vec![0usize; count];
+        let mut users: Vec<Vec<StepNo>> = vec![Vec::new(); self.stored.len()];
+        for step in 0..count {
+            for v in self.needs(step) {
+                users[v].push(step);
+                waiting[step] += 1;
+            }
+        }
+        let mut levels = vec![0u32; count];
+        let mut ready: Vec<StepNo> = (0..count).filter(|&s| waiting[s] == 0).collect();
+        let mut done = 0;
+        while let Some(step) = ready.pop() {
+            done += 1;
+            for &user in self.steps[step].results.iter().flat_map(|&v| &users[v]) {
+                levels[user] = levels[user].max(levels[step] + 1);
+                waiting[user] -= 1;
+                if waiting[user] == 0 {
+                    ready.push(user);
+                }
+            }
+        }
+        if done < count {
+            return false;
+        }
+        for (readers, users) in self.readers.iter_mut().zip(&mut users) {
+            readers.clear();
+            readers.append(users);
+        }
+        self.readers.extend(users.into_iter().skip(self.readers.len()));
+        self.levels = levels;
+        // Who only waits reads nothing.
+        for v in 0..self.readers.len() {
+            let steps = &self.steps;
+            self.readers[v].retain(|&s| steps[s].reads.iter().any(|r| r.1 == v));
+            self.readers[v].dedup();
+        }
+        true
+    }
+
+    /// The level that makes a value.
+    pub fn made(&self, v: StoredNo) -> u32 {
+        self.levels[self.stored[v].step]
+    }
+
+    /// The last level that reads a value.
+    pub fn last(&self, v: StoredNo) -> u32 {
+        self.readers[v].iter().map(|&s| self.levels[s]).max().unwrap_or_else(|| self.made(v))
+    }
+
+    /// How many bytes are alive in each level.
+    pub fn alive(&self) -> Vec<Peak> {
+        let levels = self.levels.iter().max().map_or(0, |l| *l as usize + 1);
+        let mut change = vec![0i128; levels + 1];
+        for (v, stored) in self.stored.iter().enumerate().filter(|(_, s)| s.bytes > 0) {
+            // In the level that makes such a value, its bytes are the operand's.
+            let from = self.made(v) + u32::from(self.lies_over_an_operand(v));
+            let end = (self.last(v) + 1).max(from);
+            change[from as usize] += i128::from(stored.bytes);
+            change[end as usize] -= i128::from(stored.bytes);
+        }
+        let alive = change.iter().take(levels).scan(0i128, |sum, c| {
+            *sum += c;
+            Some(*sum)
+        });
+        let peak = |(level, bytes)| Peak { level, bytes: u64::try_from(bytes).unwrap_or(0) };
+        (0..).zip(alive).map(peak).collect()
+    }
+
+    /// Whether a value may lie where an operand of its step does, which nobody reads later.
+    fn lies_over_an_operand(&self, v: StoredNo) -> bool {
+        let (level, step) = (self.made(v), &self.steps[self.stored[v].step]);
+        let dies =
+            |u: StoredNo| self.readers[u].iter().all(|&s| self.levels[s] < level || s == self.stored[v].step);
+        let mut alike =
+            step.reads.iter().map(|r| r.1).filter(|&u| self.stored[u].bytes == self.stored[v].bytes);
+        step.elementwise && step.results.first() == Some(&v) && alike.any(dies)
+    }
+
+    /// Repeats the steps of a choice, the one that is wanted last; false where that cannot be.
+    pub fn repeat(&mut self, choice: &Choice) -> bool {
+        let before = (self.steps.clone(), self.stored.len());
+        for &step in &choice.steps {
+            self.repeat_step(step, choice.after);
+        }
+        for &(reader, v) in &choice.readers {
+            let again = self.again(v);
+            self.steps[reader].reads.iter_mut().filter(|r| r.1 == v).for_each(|r| r.1 = again);
+        }
+        if self.read_again() {
+            return true;
+        }
+        self.steps = before.0;
+        self.stored.truncate(before.1);
+        false
+    }
+
+    /// The repeated form of a value, where there is one.
+    fn again(&self, v: StoredNo) -> StoredNo {
+        let step = &self.steps[self.stored[v].step];
+        let place = step.results.iter().position(|&r| r == v);
+        let again = step.again.and_then(|s| self.steps[s].results.get(place?).copied());
+        again.unwrap_or(v)
+    }
+
+    /// Adds a step that repeats another, on what is there then; one that is there already comes early enough.
+    fn repeat_step(&mut self, step: StepNo, after: StoredNo) {
+        if self.steps[step].again.is_some() {
+            self.move_before(step, after);
+            return;
+        }
+        let number = self.steps.len();
+        let mut again = self.steps[step].clone();
+        let from = self.made(after);
+        for read in 0..again.reads.len() {
+            let v = again.reads[read].1;
+            // What is dead by then is read from where it is repeated.
+            let dead = self.stored[v].bytes > 0 && self.last(v) <= from;
+            if dead && self.steps[self.stored[v].step].again.is_some() {
+                again.reads[read].1 = self.again(v);
+            }
+        }
+        for result in &mut again.results {
+            let stored = self.stored[*result];
+            *result = self.stored.len();
+            self.stored.push(Stored { step: number, ..stored });
+        }
+        again.after = Some(after);
+        again.repeatable = false;
+        self.steps.push(again);
+        self.steps[step].again = Some(number);
+    }
+
+    /// Lets the repeated form of a step come as soon as `after` is there, if it came later.
+    fn move_before(&mut self, step: StepNo, after: StoredNo) {
+        let mut open = vec![step];
+        while let Some(step) = open.pop() {
+            let Some(again) = self.steps[step].again else { continue };
+            let later = self.steps[again].after.is_some_and(|own| self.made(own) > self.made(after));
+            if later {
+                self.steps[again].after = Some(after);
+                let reads = self.steps[step].reads.iter().map(|r| self.stored[r.1].step);
+                open.extend(reads);
+            }
+        }
+    }
+}
+
+fn graph_name(graph: &Graph, id: NodeId) -> &str {
+    &graph.value(graph.node(id).output()).name
+}
+
+impl Reading<'_> {
+    /// A result that is bytes of an operand.
+    fn show(&mut self, node: &Node, v: ValueId, x: ValueId) {
+        self.shown[v.index()] = self.shown[x.index()];
+        let mut waits = self.waits[x.index()].clone();
+        if let Some(after) = node.input(0).filter(|_| node.op.is_barrier()) {
+            waits.push(self.shown[after.index()]);
+        }
+        self.waits[v.index()] = waits;
+    }
+
+    fn of_run(&self, id: NodeId) -> bool {
+        !self.facts.is_load_time(id) && !self.facts.is_in_frame(id)
+    }
+
+    /// Bytes that a result takes of the scratch.
+    fn bytes(&self, id: NodeId, v: ValueId) -> u64 {
+        let node = self.graph.node(id);
+        let written = |user: &NodeId| self.graph.node(*user).op.whole_state().is_some();
+        let in_state = !self.facts.users(v).is_empty() && self.facts.users(v).iter().all(written);
+        if node.op.is_leaf()
+            || !self.of_run(id)
+            || self.facts.is_output(v)
+            || self.facts.shows_state(v)
+            || in_state
+        {
+            return 0;
+        }
+        let ty = self.graph.ty(v);
+        let elements = ty.shape.iter().fold(1u64, |n, d| n.saturating_mul(d.upper(self.symbols)));
+        elements.saturating_mul(ty.dtype().arena_bytes())
+    }
+
+    fn is_repeatable(&self, id: NodeId, node: &Node) -> bool {
+        let op = &node.op;
+        let stays = op.is_leaf() || steers(node) || op.state_operand().is_some() || op.user_name().is_some();
+        !stays && self.of_run(id) && self.facts.when(id) == When::ALWAYS
+    }
+}
+
+/// Whether a node finds an extent, or begins or ends branches or a loop.
+fn steers(node: &Node) -> bool {
+    let op = &node.op;
+    op.branches().is_some() || op.loops().is_some() || op.carries().is_some() || op.finds().is_some()
+}

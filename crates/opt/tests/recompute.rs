@@ -1,0 +1,106 @@
+//! The pass that computes values again.
+
+mod common;
+
+use common::{assert_same, sample_of};
+use pumice_cpu_ref::RefEval;
+use pumice_ir::{Graph, GraphBuilder, Value, f32};
+use pumice_opt::{NoCostModel, PASSES, PassCx, Room, run_pass};
+use pumice_types::{Precision, Target};
+use std::collections::BTreeMap;
+
+/// The pass within so many bytes, every node taking as long as another.
+fn within(graph: &Graph, bytes: u64, left_out: &[&str]) -> Graph {
+    let names = graph.nodes().map(|(id, _)| graph.node_name(id).to_owned());
+    let times: BTreeMap<String, f64> =
+        names.filter(|name| !left_out.contains(&name.as_str())).map(|name| (name, 1.0)).collect();
+    let (target, room) = (Target::lavapipe(), Room { bytes, times: &times });
+    let cx = PassCx {
+        target: &target,
+        precision: Precision::Exact,
+        fold: &RefEval,
+        cost_model: &NoCostModel,
+        range: None,
+        room: Some(&room),
+    };
+    let pass = PASSES.iter().find(|pass| pass.name == "recompute").expect("it is a pass");
+    run_pass(graph.clone(), pass, &cx).unwrap_or_else(|e| panic!("{e}"))
+}
+
+const VALUE: u64 = 16 * 16 * 4;
+
+/// A chain of exp and a way back along it, each step of which reads what the chain made: six values are kept.
+fn chain(first: impl Fn(&GraphBuilder, Value) -> Value) -> Graph {
+    let g = GraphBuilder::new("chain");
+    let mut values = vec![first(&g, g.input("x", f32([16u64, 16])))];
+    for _ in 0..5 {
+        let last = values[values.len() - 1];
+        values.push(g.tanh(g.matmul(last, g.param(&format!("w{}", values.len()), f32([16u64, 16])))));
+    }
+    let mut back = g.neg(values[values.len() - 1]);
+    for v in values.iter().rev() {
+        back = g.mul(g.softmax(back, -1), *v);
+    }
+    g.output("y", back);
+    g.build().expect("sound")
+}
+
+#[test]
+fn nothing_happens_where_there_is_room() {
+    let graph = chain(|g, x| g.exp(x));
+    assert_eq!(within(&graph, 64 * VALUE, &[]), graph);
+}
+
+#[test]
+fn what_is_repeated_has_the_same_bits() {
+    let graph = chain(|g, x| g.exp(x));
+    let mut nodes = vec![graph.nodes().len()];
+    for room in [6, 5, 4, 3, 2, 1, 0] {
+        let less = within(&graph, room * VALUE, &[]);
+        assert_same(&sample_of(&graph), &graph, &less, "less room");
+        nodes.push(less.nodes().len());
+    }
+    assert!(nodes[2] > nodes[0], "{nodes:?}");
+    assert!(nodes.windows(2).all(|n| n[0] <= n[1]), "less room, more nodes: {nodes:?}");
+}
+
+/// What reports, runs on the host or takes nobody knows how long is not among the times.
+#[test]
+fn what_has_no_time_is_kept() {
+    let graph = chain(|g, x| g.exp(x));
+    let names: Vec<&str> = graph.nodes().map(|(id, _)| graph.node_name(id)).collect();
+    assert_eq!(within(&graph, 0, &names), graph);
+}
+
+/// A draw that is repeated is the same draw: its stream and its step are.
+#[test]
+fn a_draw_is_repeated() {
+    let graph = chain(|g, x| g.exp(g.dropout_training(x, 0.5).0));
+    let less = within(&graph, 0, &[]);
+    let draws = |graph: &Graph| graph.nodes().filter(|(_, node)| node.op.stream().is_some()).count();
+    assert!(draws(&less) >= draws(&graph), "{}", draws(&less));
+    assert_same(&sample_of(&graph), &graph, &less, "draws");
+}
+
+/// Views stand between what is repeated and who reads it, and states are written meanwhile.
+#[test]
+fn views_and_states_are_seen_through() {
+    let g = GraphBuilder::new("views");
+    let x = g.input("x", f32([16u64, 16]));
+    let state = g.state("s", f32([16u64, 16]));
+    let kept = g.exp(g.add(x, g.state_read(state)));
+    let turned = g.transpose(g.reshape(kept, &[4, 4, 16]), &[2, 0, 1]);
+    let mut y = g.matmul(g.reshape(turned, &[16, 16]), x);
+    for _ in 0..4 {
+        y = g.softmax(g.matmul(y, x), -1);
+    }
+    let late = g.transpose(kept, &[1, 0]);
+    g.state_write(state, g.mul(y, late));
+    g.output("y", g.add(g.mul(y, late), g.reshape(turned, &[16, 16])));
+    let graph = g.build().expect("sound");
+    let less = within(&graph, 0, &[]);
+    assert!(less.nodes().len() > graph.nodes().len());
+    let mut sample = sample_of(&graph);
+    sample.runs = 2;
+    assert_same(&sample, &graph, &less, "views");
+}
