@@ -5,6 +5,7 @@ use crate::encoding::Encoding;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// The most axes that a value has.
@@ -322,6 +323,19 @@ impl<'a> TensorView<'a> {
         check_len(self.encoding, self.shape(), self.bytes.len() as u64)
     }
 
+    /// Rows of the first axis, where they lie. None of a rank 0, of rows that are not there, and where bytes and shape
+    /// disagree or a row is no whole number of bytes.
+    pub fn rows(&self, rows: Range<u64>) -> Option<TensorView<'a>> {
+        let (&all, _) = self.shape().split_first()?;
+        let (mut shape, rank) = ([0; 8], self.shape().len());
+        shape.get_mut(..rank)?.copy_from_slice(self.shape());
+        shape[0] = rows.end.checked_sub(rows.start).filter(|_| rows.end <= all)?;
+        let row = self.bytes.len() as u64 / all.max(1);
+        let part = (row * rows.start) as usize..(row * rows.end) as usize;
+        let view = TensorView { shape: Shape::Inline(shape, rank), bytes: self.bytes.get(part)?, ..*self };
+        (self.check().is_ok() && view.check().is_ok()).then_some(view)
+    }
+
     /// A copy that owns its bytes.
     pub fn to_tensor(&self) -> Result<Tensor, TensorError> {
         Tensor::from_bytes(self.encoding, self.shape(), self.bytes.to_vec())
@@ -370,6 +384,20 @@ mod tests {
         assert_eq!(view.to_tensor().and_then(|t| t.to_vec()), Ok(values.clone()));
         assert!(matches!(TensorView::of(&values, &[5]), Err(TensorError::Length { .. })));
         assert!(matches!(TensorView::of(&values, &[1; 9]), Err(TensorError::Rank(9))));
+    }
+
+    #[test]
+    fn rows_of_views() {
+        let values = [1i32, 2, 3, 4, 5, 6];
+        let view = TensorView::i32(&values, [3, 2]);
+        let rows =
+            |range| view.rows(range).map(|v| (v.shape().to_vec(), v.to_tensor().and_then(|t| t.to_vec())));
+        assert_eq!(rows(1..3), Some((vec![2, 2], Ok(vec![3, 4, 5, 6]))));
+        assert_eq!(rows(3..3), Some((vec![0, 2], Ok(Vec::<i32>::new()))));
+        assert_eq!((rows(2..4), rows(4..4)), (None, None));
+        assert_eq!(rows(Range { start: 2, end: 1 }), None);
+        assert!(TensorView::i32(&values[..1], []).rows(0..1).is_none(), "of a rank 0");
+        assert!(TensorView::i32(&values, [4, 2]).rows(0..1).is_none(), "bytes are not what its shape says");
     }
 
     #[test]

@@ -87,6 +87,11 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
         None
     }
 
+    /// Whether what it makes of a row follows from all rows of its batch, by statistics of them.
+    fn has_batch_statistics(&self) -> bool {
+        false
+    }
+
     /// What its node is more simply. Rules hold for every value, NaN, −0 and infinities included.
     fn simplify(&self, _cx: &NodeCx<'_>) -> Option<Simpler> {
         None

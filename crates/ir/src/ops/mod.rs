@@ -423,6 +423,11 @@ macro_rules! define_op {
                 match self { $($(Op::$Name(op) => op.for_inference(graph, id),)*)* }
             }
 
+            /// Whether what it makes of a row follows from all rows of its batch.
+            pub fn has_batch_statistics(&self) -> bool {
+                match self { $($(Op::$Name(op) => op.has_batch_statistics(),)*)* }
+            }
+
             /// What its node is more simply.
             pub fn simplify(&self, cx: &NodeCx<'_>) -> Option<Simpler> {
                 match self { $($(Op::$Name(op) => op.simplify(cx),)*)* }

@@ -1,13 +1,14 @@
 //! Graphs that are made of a finished graph by what they are for: fewer outputs, params that runs write, inputs of
-//! several runs, inference.
+//! several runs, a narrower range of a symbol, inference.
 //!
-//! In: a graph. Out: another one of the same names and symbols. Never here: what an op does in inference, which its
-//! file says ([`OpDef::for_inference`](crate::OpDef::for_inference)).
+//! In: a graph. Out: another one of the same names and, but for one that is narrowed, symbols. Never here:
+//! what an op does in inference, which its file says ([`OpDef::for_inference`](crate::OpDef::for_inference)).
 
 mod given;
 mod inference;
 mod outputs;
 mod rows;
+mod symbol;
 
 use crate::entity::{NodeId, ValueId};
 use crate::graph::{Graph, Node, Output};

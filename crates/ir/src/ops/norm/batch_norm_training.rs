@@ -93,6 +93,10 @@ impl OpDef for BatchNormTraining {
         samples
     }
 
+    fn has_batch_statistics(&self) -> bool {
+        true
+    }
+
     /// BatchNorm(x) by the running statistics, which stay as they are; they stand for those of the batch, too.
     fn for_inference(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
         let (node, name) = (graph.node(id), graph.node_name(id));
