@@ -97,6 +97,43 @@ pub enum TrainError {
         /// Why.
         reason: String,
     },
+    /// Batches are to be cut, and nothing says along what.
+    #[error(
+        "batches are to be cut into micro-batches; `Recipe::rows_apart` must say along which symbol their rows do not meet"
+    )]
+    NoRowsApart,
+    /// A symbol along which batches cannot be cut.
+    #[error("batches cannot be cut along `{symbol}`: {reason}")]
+    NotCut {
+        /// The symbol.
+        symbol: String,
+        /// Why.
+        reason: String,
+    },
+    /// An input that is cut along another axis than its first, or cannot be cut at all.
+    #[error(
+        "the input `{input}` is {ty}; to be cut into rows it may have `{symbol}` as its first extent alone"
+    )]
+    NotRows {
+        /// The input.
+        input: String,
+        /// Its type.
+        ty: String,
+        /// The symbol along which batches are cut.
+        symbol: String,
+    },
+    /// A node in which rows of a batch meet that is to be cut.
+    #[error(
+        "{op} `{node}` {how}, so rows of a batch meet; `Recipe::per_micro_batch` makes it that of each micro-batch"
+    )]
+    RowsMeet {
+        /// The node.
+        node: String,
+        /// Its op.
+        op: &'static str,
+        /// How.
+        how: &'static str,
+    },
     /// An output that a recipe asks `predict` for.
     #[error("there is no output `{0}` to predict")]
     NoOutput(String),

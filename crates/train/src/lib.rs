@@ -44,5 +44,5 @@ pub use numbers::{Numbers, TABLE_ROWS};
 pub use optimizer::{Adagrad, Adam, AdamW, Lion, Optimizer, RmsProp, Sgd, Slot, UpdateCx, Updated};
 pub use recipe::{OnNonfinite, Recipe};
 pub use schedule::Schedule;
-pub use step::{StepGraphs, step_graphs};
+pub use step::{MicroBatches, StepGraphs, micro_batch_graphs, micro_batch_sizes, step_graphs};
 pub use trained::Trained;

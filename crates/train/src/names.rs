@@ -24,6 +24,9 @@ pub const BASE: &str = "train/base";
 /// Input of a `step` of several batches in a submission that accumulates, a bool of rank 0: whether the batch is the
 /// last of an update.
 pub const ENDS: &str = "train/ends";
+/// Input of entries of micro-batches where the forward graph has no output [`WEIGHT`], f32 of rank 0: the micro-batch's
+/// share of the rows of its batch, which is what it weighs.
+pub const SHARE: &str = "train/share";
 /// Input of entries that train from a data set, i32 \[n\]: which rows of it the batch is.
 pub const INDEX: &str = "train/index";
 /// Scalar of a `step` of several batches in a submission: which row of the inputs the next run takes. It advances by
@@ -59,6 +62,11 @@ pub const LOSSES: &str = "train/losses";
 /// The state of an input that is a data set, \[rows, …\].
 pub fn data(input: &str) -> String {
     format!("{input}/data")
+}
+
+/// The symbol of entries that take micro-batches, in the place of the one along which batches are cut.
+pub fn micro_batch(symbol: &str) -> String {
+    format!("{symbol}/micro")
 }
 
 /// The state of a param's slot.

@@ -30,6 +30,8 @@ pub struct Recipe {
     pub(crate) loss_scale: bool,
     pub(crate) predict: Option<Vec<String>>,
     pub(crate) data_set: Option<DataSet>,
+    pub(crate) rows_apart: Option<String>,
+    pub(crate) per_micro_batch: bool,
 }
 
 /// Inputs that lie on the device as a whole.
@@ -55,6 +57,8 @@ impl Recipe {
             loss_scale: false,
             predict: None,
             data_set: None,
+            rows_apart: None,
+            per_micro_batch: false,
         }
     }
 
@@ -134,6 +138,22 @@ impl Recipe {
     pub fn data_set<S: Into<String>>(self, rows: u64, inputs: impl IntoIterator<Item = S>) -> Recipe {
         let inputs = inputs.into_iter().map(Into::into).collect();
         Recipe { data_set: Some(DataSet { rows, inputs }), ..self }
+    }
+
+    /// Along this symbol rows do not meet: the loss is a mean over them, of which `weight` is the divisor, so that a
+    /// batch may be cut along every input whose first extent it is ([`micro_batch_graphs`](crate::micro_batch_graphs)).
+    /// Where the graph has no `weight`, the loss must be the plain mean over these rows: a micro-batch then weighs its
+    /// share of them.
+    #[must_use]
+    pub fn rows_apart(self, symbol: impl Into<String>) -> Recipe {
+        Recipe { rows_apart: Some(symbol.into()), ..self }
+    }
+
+    /// Where rows of a batch meet after all, in statistics of a batch and against in-batch negatives, they are those of
+    /// a micro-batch, as in PyTorch. So the update is another one than that of the whole batch.
+    #[must_use]
+    pub fn per_micro_batch(self) -> Recipe {
+        Recipe { per_micro_batch: true, ..self }
     }
 
     /// Inputs that are a data set.

@@ -2,8 +2,10 @@
 
 use pumice_ir::ops::cum_prod::CumProd;
 use pumice_ir::{FeedKind, Graph, GraphBuilder, f32, i32, tensor};
-use pumice_train::{Adam, AdamW, Group, Init, OnNonfinite, Recipe, Rule, Sgd, step_graphs};
-use pumice_types::{DType, Encoding, Scheme};
+use pumice_train::{
+    Adam, AdamW, Group, Init, OnNonfinite, Recipe, Rule, Sgd, micro_batch_graphs, step_graphs,
+};
+use pumice_types::{DType, DimExpr, Encoding, Scheme, SymbolId};
 
 fn graph(build: impl FnOnce(&GraphBuilder)) -> Graph {
     let g = GraphBuilder::new("g");
@@ -13,7 +15,15 @@ fn graph(build: impl FnOnce(&GraphBuilder)) -> Graph {
 
 /// What `step_graphs` says, without where ops were made.
 fn said(graph: &Graph, recipe: &Recipe) -> String {
-    let errors = step_graphs(graph, recipe).err().expect("it is wrong").to_string();
+    without_places(&step_graphs(graph, recipe).err().expect("it is wrong").to_string())
+}
+
+/// What `micro_batch_graphs` says.
+fn said_of_cut(graph: &Graph, recipe: &Recipe, rows: u64) -> String {
+    without_places(&micro_batch_graphs(graph, recipe, rows).err().expect("it is wrong").to_string())
+}
+
+fn without_places(errors: &str) -> String {
     let lines = errors.lines().map(|line| line.split(", at ").next().unwrap_or(line));
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -197,6 +207,104 @@ fn data_sets_and_submissions() {
         said(&taken, &recipe().data_set(9, ["x"])),
         "1 mistake in what is to be trained:
   the input `x` is no data set: the name `x/data` is taken"
+    );
+}
+
+/// Batches are cut along a symbol that the recipe names and the graph's inputs begin with.
+#[test]
+fn micro_batches() {
+    let sound = graph(|g| {
+        let n = || pumice_ir::sym("n", 4..=64);
+        let x = g.input("x", f32([n(), 3.into()]));
+        g.input("turned", f32([3.into(), n()]));
+        g.input("pairs", f32([DimExpr::symbol(SymbolId(0)) * DimExpr::constant(2)]));
+        g.input("mask", f32([n(), n()]));
+        g.input("rates", f32([3]));
+        let (w, other) = (g.param("w", f32([1, 3])), g.input("other", f32([pumice_ir::sym("m", 1..=9)])));
+        g.output("penalty", g.reduce_sum(g.mul(w, g.input("z", f32([3]))), &[], false));
+        g.output("loss", g.reduce_mean(g.square(g.linear(x, w, None)), &[], false));
+        g.output("other", g.neg(other));
+    });
+    assert_eq!(
+        said_of_cut(&sound, &recipe().rows_apart("n").unguarded(), 0),
+        "6 mistakes in what is to be trained:
+  the output `penalty` needs `z`; it is added once an update of several batches, so it may need params alone
+  batches cannot be cut along `n`: a micro-batch has one row at least, not 0
+  the input `turned` is f32[3, n]; to be cut into rows it may have `n` as its first extent alone
+  the input `pairs` is f32[2*n]; to be cut into rows it may have `n` as its first extent alone
+  the input `mask` is f32[n, n]; to be cut into rows it may have `n` as its first extent alone
+  the recipe: what is unguarded is updated by whole batches; micro-batches accumulate"
+    );
+    let alone = graph(|g| {
+        let x = g.input("x", f32([pumice_ir::sym("n", 4..=64), 3.into()]));
+        let m = g.input("m", f32([pumice_ir::sym("m", 1..=9)]));
+        let y = g.linear(x, g.param("w", f32([1, 3])), None);
+        g.output("loss", g.reduce_mean(g.square(y), &[], false));
+        g.output("m2", g.named("train/share").neg(m));
+    });
+    for (recipe, rows, expected) in [
+        (
+            recipe(),
+            8,
+            "batches are to be cut into micro-batches; `Recipe::rows_apart` must say along which symbol their rows do not meet",
+        ),
+        (
+            recipe().rows_apart("batch"),
+            8,
+            "batches cannot be cut along `batch`: the graph has no such symbol",
+        ),
+        (recipe().rows_apart("n"), 8, "batches cannot be cut along `n`: the name `train/share` is taken"),
+        (
+            recipe().rows_apart("n"),
+            2,
+            "batches cannot be cut along `n`: a micro-batch of 2 is fewer than n=4..=64",
+        ),
+    ] {
+        let text = said_of_cut(&alone, &recipe, rows);
+        assert!(text.lines().any(|line| line.trim_start() == expected), "{text}");
+    }
+}
+
+/// Rows that meet are refused by the node in which they do.
+#[test]
+fn rows_that_meet() {
+    let meeting = graph(|g| {
+        let n = || pumice_ir::sym("n", 1..=64);
+        let [a, b] = ["a", "b"].map(|name| g.input(name, f32([n(), 3.into()])));
+        let w = g.param("w", f32([4, 3]));
+        let (scale, shift) = (g.param("norm.weight", f32([4])), g.param("norm.bias", f32([4])));
+        let (mean, variance) = (g.state("norm.mean", f32([4])), g.state("norm.variance", f32([4])));
+        let (a, b) = (g.linear(a, w, None), g.linear(b, w, None));
+        let op = pumice_ir::ops::BatchNormTraining::default();
+        let a = g.named("norm").batch_norm_training(a, scale, shift, mean, variance, op);
+        let (loss, weight) = g.named("pairs").in_batch_negatives(a, b, Default::default());
+        g.output("loss", loss);
+        g.output("weight", weight);
+    });
+    assert_eq!(
+        said_of_cut(&meeting, &recipe().rows_apart("n"), 8),
+        "2 mistakes in what is to be trained:
+  batch_norm_training `batch_norm_training` has the statistics of a batch, so rows of a batch meet; `Recipe::per_micro_batch` makes it that of each micro-batch
+  matmul `pairs.matmul` holds rows against rows, as in-batch negatives do, so rows of a batch meet; `Recipe::per_micro_batch` makes it that of each micro-batch"
+    );
+    let cut = recipe().rows_apart("n").per_micro_batch();
+    assert!(micro_batch_graphs(&meeting, &cut, 8).is_ok(), "as PyTorch does");
+    assert!(step_graphs(&meeting, &recipe().rows_apart("n")).is_ok(), "whole batches are not cut");
+}
+
+/// Two symbols that a condition makes one are none along which batches are cut.
+#[test]
+fn symbols_that_are_tied() {
+    let tied = graph(|g| {
+        let [x, y] = [("x", "n"), ("y", "m")]
+            .map(|(name, n)| g.input(name, f32([pumice_ir::sym(n, 2..=64), 3.into()])));
+        let guess = g.linear(x, g.param("w", f32([3, 3])), None);
+        g.output("loss", g.reduce_mean(g.square(g.named("apart").sub(guess, y)), &[], false));
+    });
+    assert_eq!(
+        said_of_cut(&tied, &recipe().rows_apart("n"), 8),
+        "1 mistake in what is to be trained:
+  batches cannot be cut along `n`: a condition ties it: apart (sub): broadcast extents"
     );
 }
 

@@ -1,7 +1,8 @@
 //! Several batches, one update: the entries `accumulate` and `update`.
 //!
 //! A batch adds weight·gradient, weight·loss and its weight to what was accumulated; an update divides by the sum of
-//! the weights, so that it is that of one batch of all rows. A batch of weight 0 adds nothing, whatever its loss is.
+//! the weights, so that it is that of one batch of all rows. A batch of weight 0 adds nothing, whatever its loss is. A
+//! micro-batch is a batch here, of its own weight or of its share of the rows.
 
 use super::forward::{Forward, WITH_PENALTY, WITHOUT_PENALTY, Weight, built, f32_state, number};
 use super::scale::{Scale, gradients};
@@ -63,7 +64,7 @@ fn add_batch(
     let [loss, weight] = WITHOUT_PENALTY.map(|name| number(graph, g, name));
     let loss = loss.ok_or(TrainError::NoLoss)?;
     let own = weight.is_some();
-    let weight = weight.unwrap_or_else(|| g.constant_scalar(DType::F32, 1.0));
+    let weight = weight.unwrap_or_else(|| forward.weight(g));
     if !own {
         g.output(names::WEIGHT, weight);
     }
@@ -73,7 +74,7 @@ fn add_batch(
     let zero = g.constant_scalar(DType::F32, 0.0);
     let counts = own.then(|| g.not_equal(weight, zero));
     let part = |x: Value| {
-        let weighed = if own { g.mul(x, weight) } else { x };
+        let weighed = if own || forward.by_share { g.mul(x, weight) } else { x };
         counts.map_or(weighed, |counts| g.select(counts, weighed, zero))
     };
     let sums = Sums::read(g, &of_loss(forward));

@@ -4,7 +4,7 @@ use super::data;
 use super::guard;
 use super::scale::Scale;
 use crate::error::TrainError;
-use crate::names::{LOSS, PENALTY, WEIGHT};
+use crate::names::{LOSS, PENALTY, SHARE, WEIGHT};
 use crate::recipe::Recipe;
 use crate::trained::{Trained, outputs};
 use pumice_ir::{BuildError, BuildErrors, Graph, GraphBuilder, Value};
@@ -15,6 +15,8 @@ pub(super) struct Forward<'a> {
     pub(super) graph: &'a Graph,
     pub(super) recipe: &'a Recipe,
     pub(super) trained: &'a [Trained],
+    /// Whether a run is a micro-batch that weighs its share of the rows.
+    pub(super) by_share: bool,
 }
 
 /// A trained param in an entry.
@@ -44,6 +46,12 @@ impl Forward<'_> {
         let graph = self.graph.with_given_states(&names).without_state_writes();
         let graph = graph.map_err(|error| TrainError::Rewrite { entry, error })?;
         Ok(Some(graph.with_outputs(&[PENALTY])))
+    }
+
+    /// What a run weighs whose graph does not say so.
+    pub(super) fn weight(&self, g: &GraphBuilder) -> Value {
+        let share = || g.input(SHARE, pumice_ir::f32::<u64>([]));
+        if self.by_share { share() } else { g.constant_scalar(DType::F32, 1.0) }
     }
 
     /// The scale of the loss, where the recipe has one.

@@ -6,7 +6,6 @@ use crate::names::{LOSS, PENALTY, WEIGHT};
 use crate::recipe::Recipe;
 use crate::trained::{moving, needed, outputs};
 use pumice_ir::{Graph, PatchError, ValueId};
-use pumice_types::DType;
 use std::collections::BTreeSet;
 
 /// All outputs of the forward graph, as in inference.
@@ -17,7 +16,7 @@ pub(super) fn eval(forward: &Forward<'_>) -> Result<Graph, TrainError> {
         return Ok(graph);
     }
     let g = graph.edit();
-    g.output(WEIGHT, g.constant_scalar(DType::F32, 1.0));
+    g.output(WEIGHT, forward.weight(&g));
     built("eval", g)
 }
 

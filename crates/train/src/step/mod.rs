@@ -8,6 +8,7 @@ mod data;
 mod forward;
 mod guard;
 mod infer;
+mod micro_batch;
 mod rows;
 mod scale;
 mod update;
@@ -18,6 +19,7 @@ use crate::numbers::Numbers;
 use crate::recipe::Recipe;
 use crate::trained::{Trained, needed, outputs, trained};
 use forward::Forward;
+pub use micro_batch::{MicroBatches, micro_batch_sizes};
 use pumice_ir::{Graph, Op};
 
 /// What a graph and a recipe make.
@@ -39,13 +41,19 @@ pub struct StepGraphs {
     pub numbers: Numbers,
     /// The params that are trained, in the order of the graph.
     pub trained: Vec<Trained>,
+    /// How batches are cut, where they are: all entries but `predict` then take so many rows at most, of the symbol
+    /// [`names::micro_batch`](crate::names::micro_batch), and there are `accumulate` and `update` whatever the recipe
+    /// accumulates.
+    pub micro_batches: Option<MicroBatches>,
 }
 
 impl StepGraphs {
-    /// The entries that there are, by the names under which they are compiled.
+    /// The entries that there are, by the names under which they are compiled. Where batches are cut and there is
+    /// `accumulate`, `step` is none: all its gradients live at once, which is what micro-batches are there to spare.
     pub fn entries(&self) -> Vec<(&'static str, &Graph)> {
+        let accumulates = self.micro_batches.is_some() && self.accumulate.is_some();
         let all = [
-            ("step", Some(&self.step)),
+            ("step", Some(&self.step).filter(|_| !accumulates)),
             ("accumulate", self.accumulate.as_ref()),
             ("update", self.update.as_ref()),
             ("eval", Some(&self.eval)),
@@ -66,53 +74,79 @@ impl StepGraphs {
 /// # Errors
 /// Every mistake of graph and recipe.
 pub fn step_graphs(graph: &Graph, recipe: &Recipe) -> Result<StepGraphs, TrainErrors> {
+    made(graph, recipe, None)
+}
+
+/// As [`step_graphs`], of batches that a host cuts into micro-batches of at most so many rows along the symbol of
+/// [`Recipe::rows_apart`]: it runs `accumulate` for each and `update` after the last of an update, so that updates are
+/// those of whole batches. `predict` takes all rows at once.
+///
+/// # Errors
+/// Every mistake of graph and recipe; those that speak against cutting are [`TrainError::NoRowsApart`],
+/// [`TrainError::NotCut`], [`TrainError::NotRows`] and [`TrainError::RowsMeet`].
+pub fn micro_batch_graphs(graph: &Graph, recipe: &Recipe, rows: u64) -> Result<StepGraphs, TrainErrors> {
+    made(graph, recipe, Some(rows))
+}
+
+fn made(graph: &Graph, recipe: &Recipe, rows: Option<u64>) -> Result<StepGraphs, TrainErrors> {
     let (trained, mut wrong) = trained(graph, recipe);
-    wrong.extend(needy_penalty(graph, recipe));
+    let (cut, against) = rows.map_or((None, Vec::new()), |rows| micro_batch::cut(graph, recipe, rows));
+    wrong.extend(needy_penalty(graph, recipe.accumulate > 1 || rows.is_some()));
     wrong.extend(infer::missing_outputs(graph, recipe));
     wrong.extend(data::mistakes(graph, recipe));
+    wrong.extend(against);
     if !wrong.is_empty() {
         wrong.extend(forward::without_gradient(graph, &trained));
         return Err(TrainErrors(wrong));
     }
-    let forward = Forward { graph, recipe, trained: &trained };
-    let accumulates = recipe.accumulate > 1 && recipe.rows() == 1;
-    let made = [
-        step(&forward).map(Some),
-        if accumulates { accumulate::accumulate(&forward).map(Some) } else { Ok(None) },
-        if accumulates { accumulate::update(&forward).map(Some) } else { Ok(None) },
-        infer::eval(&forward).map(Some),
-        infer::predict(&forward),
-    ];
-    // One op without a gradient is a mistake of two entries; it is told once.
-    let mut graphs = Vec::new();
-    for entry in made {
-        graphs.push(entry.map_err(|error| TrainErrors(vec![error]))?);
-    }
-    let mut graphs = graphs.into_iter();
-    let mut next = || graphs.next().flatten();
+    let narrowed = cut.as_ref().and_then(|cut| micro_batch::narrowed(graph, cut));
+    let by_share = cut.as_ref().is_some_and(|cut| cut.by_share);
+    let whole = Forward { graph, recipe, trained: &trained, by_share };
+    let forward = Forward { graph: narrowed.as_ref().unwrap_or(graph), ..whole };
+    let graphs = Graphs::of(&forward, &whole, cut.is_some()).map_err(|error| TrainErrors(vec![error]))?;
+    let Graphs { step, accumulate, update, eval, predict } = graphs;
     let factors = [1.0].into_iter().chain(recipe.groups.iter().map(|group| group.rate)).collect();
     let numbers = Numbers::new(recipe.optimizer.clone(), recipe.schedule.clone(), factors);
-    match (next(), next(), next(), next(), next()) {
-        (Some(step), accumulate, update, Some(eval), predict) => {
-            Ok(StepGraphs { step, accumulate, update, eval, predict, numbers, trained })
-        }
-        _ => Err(TrainErrors(vec![TrainError::NoLoss])),
+    Ok(StepGraphs { step, accumulate, update, eval, predict, numbers, trained, micro_batches: cut })
+}
+
+/// The graphs of the entries.
+struct Graphs {
+    step: Graph,
+    accumulate: Option<Graph>,
+    update: Option<Graph>,
+    eval: Graph,
+    predict: Option<Graph>,
+}
+
+impl Graphs {
+    /// Of the forward graph that a run takes, and of the one that is predicted by.
+    fn of(forward: &Forward<'_>, whole: &Forward<'_>, is_cut: bool) -> Result<Graphs, TrainError> {
+        let in_parts = forward.recipe.accumulate > 1 || is_cut;
+        let of_runs = in_parts && forward.recipe.rows() == 1;
+        Ok(Graphs {
+            step: step(forward, in_parts)?,
+            accumulate: of_runs.then(|| accumulate::accumulate(forward)).transpose()?,
+            update: of_runs.then(|| accumulate::update(forward)).transpose()?,
+            eval: infer::eval(forward)?,
+            predict: infer::predict(whole)?,
+        })
     }
 }
 
 /// The entry `step`.
-fn step(forward: &Forward<'_>) -> Result<Graph, TrainError> {
-    let recipe = forward.recipe;
-    if recipe.rows() == 1 {
+fn step(forward: &Forward<'_>, in_parts: bool) -> Result<Graph, TrainError> {
+    let rows = forward.recipe.rows();
+    if rows == 1 {
         return update::step(forward);
     }
-    let of_batch = if recipe.accumulate > 1 { accumulate::step(forward) } else { update::step(forward) };
-    rows::taken_in_turn(&of_batch?, recipe.rows())
+    let of_batch = if in_parts { accumulate::step(forward) } else { update::step(forward) };
+    rows::taken_in_turn(&of_batch?, rows)
 }
 
 /// What a penalty needs beside params, where updates have no batch.
-fn needy_penalty(graph: &Graph, recipe: &Recipe) -> Vec<TrainError> {
-    if recipe.accumulate <= 1 {
+fn needy_penalty(graph: &Graph, in_parts: bool) -> Vec<TrainError> {
+    if !in_parts {
         return Vec::new();
     }
     let needed = needed(graph, &outputs(graph, &[PENALTY]));

@@ -40,7 +40,7 @@ pub(super) fn step(forward: &Forward<'_>) -> Result<Graph, TrainError> {
     let gradients = gradients(&g, scale, objective, &weights.iter().map(|w| w.now).collect::<Vec<_>>());
     let made = Made { loss, weight, penalty, gradients, scale, due: None };
     if weight.is_none() {
-        g.output(names::WEIGHT, g.constant_scalar(DType::F32, 1.0));
+        g.output(names::WEIGHT, forward.weight(&g));
     }
     write(&g, forward, &weights, made);
     built("step", g)
