@@ -34,18 +34,4 @@ impl Batch {
     pub fn views(&self) -> Vec<(&str, TensorView<'_>)> {
         self.tensors.iter().map(|(name, tensor)| (name.as_str(), tensor.view())).collect()
     }
-
-    /// Names of the inputs.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.tensors.iter().map(|(name, _)| name.as_str())
-    }
-
-    /// Whether another batch has the same inputs of the same extents.
-    pub(super) fn is_like(&self, other: &Batch) -> bool {
-        let pairs = self.tensors.iter().zip(&other.tensors);
-        let alike = |((name, a), (other, b)): (&(String, Tensor), &(String, Tensor))| {
-            name == other && a.shape() == b.shape()
-        };
-        self.tensors.len() == other.tensors.len() && pairs.into_iter().all(alike)
-    }
 }

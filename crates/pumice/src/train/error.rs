@@ -2,7 +2,7 @@
 
 use pumice_runtime::RuntimeError;
 use pumice_train::TrainErrors;
-use pumice_types::SourceError;
+use pumice_types::{Bytes, SourceError};
 
 /// Any error of a [`Trainer`](super::Trainer).
 #[derive(thiserror::Error)]
@@ -50,6 +50,31 @@ pub enum TrainerError {
         /// As many as the recipe accumulates.
         most: usize,
     },
+    /// A batch that cannot be cut into micro-batches; nothing of its update ran.
+    #[error("a batch has {rows} rows along `{symbol}`: {reason}")]
+    Rows {
+        /// The symbol along which batches are cut.
+        symbol: String,
+        /// The rows of its first input that is cut.
+        rows: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A program that takes more memory than there is.
+    #[error(
+        "the program needs {needed} on the device {}, and has {available}: {help}",
+        of_rows(*rows)
+    )]
+    OutOfMemory {
+        /// Bytes of weights, states and scratch.
+        needed: Bytes,
+        /// How many it may take: [`TrainOptions::memory`](super::TrainOptions::memory), or what the device has.
+        available: Bytes,
+        /// Rows of a micro-batch; none of whole batches.
+        rows: Option<u64>,
+        /// What would help.
+        help: String,
+    },
     /// A learning rate, or another number of an update, that is not finite.
     #[error("the schedule gives update {update} the number {number}; every rate must be finite")]
     Number {
@@ -77,3 +102,11 @@ pub enum TrainerError {
 }
 
 pumice_types::debug_as_display!(TrainerError);
+
+fn of_rows(rows: Option<u64>) -> String {
+    match rows {
+        None => "for whole batches".to_owned(),
+        Some(1) => "even for micro-batches of 1 row".to_owned(),
+        Some(rows) => format!("for micro-batches of {rows} rows"),
+    }
+}

@@ -4,7 +4,8 @@
 //! any other. [`Trainer`] compiles its entries into one plan, holds the weights as states on the device and feeds
 //! batches. Nothing is allocated from step to step, and no weight or moment is copied: updates are written in place.
 //! A submission may have several steps ([`Recipe::steps_per_submission`]), and take rows of a data set that lies on the
-//! device ([`Recipe::data_set`]).
+//! device ([`Recipe::data_set`]). A batch may be cut into micro-batches, as the user says or memory demands, and is one
+//! update still ([`TrainOptions::micro_batch`], [`Recipe::rows_apart`]).
 //!
 //! ```
 //! use pumice::train::{AdamW, Batch, Init, Recipe, Schedule, TrainOptions, Trainer};
@@ -39,8 +40,11 @@
 //! ```
 
 mod batch;
+mod choice;
 mod error;
 mod numbers;
+mod options;
+mod pieces;
 mod plan;
 mod report;
 mod run;
@@ -50,12 +54,13 @@ mod weights;
 
 pub use batch::Batch;
 pub use error::TrainerError;
+pub use options::{MicroBatch, TrainOptions};
 pub use plan::TrainPlan;
 pub use pumice_train::{
-    Adagrad, Adam, AdamW, Fan, Group, Init, Lion, Numbers, OnNonfinite, Optimizer, Recipe, RmsProp, Rule,
-    Schedule, Sgd, Slot, StepGraphs, TABLE_ROWS, TrainError, TrainErrors, Trained, UpdateCx, Updated, names,
-    step_graphs,
+    Adagrad, Adam, AdamW, Fan, Group, Init, Lion, MicroBatches, Numbers, OnNonfinite, Optimizer, Recipe,
+    RmsProp, Rule, Schedule, Sgd, Slot, StepGraphs, TABLE_ROWS, TrainError, TrainErrors, Trained, UpdateCx,
+    Updated, micro_batch_graphs, micro_batch_sizes, names, step_graphs,
 };
 pub use report::{Evaluation, Report};
 pub use run::Run;
-pub use trainer::{TrainOptions, Trainer};
+pub use trainer::Trainer;

@@ -2,7 +2,7 @@
 
 use pumice_plan::hist::ranges;
 use pumice_plan::{Plan, RegionKind};
-use pumice_train::Trained;
+use pumice_train::{MicroBatches, Trained};
 use std::fmt;
 
 /// The plan of a trainer as people read it; [`Trainer::executable`](super::Trainer::executable) has all of it.
@@ -10,13 +10,24 @@ use std::fmt;
 pub struct TrainPlan<'t> {
     pub(super) plan: &'t Plan,
     pub(super) trained: &'t [Trained],
+    pub(super) micro_batches: Option<&'t MicroBatches>,
+}
+
+/// Bytes of a plan on the device: weights, states and scratch.
+pub(super) fn bytes(plan: &Plan) -> u64 {
+    let kinds = [RegionKind::Weights, RegionKind::States, RegionKind::Scratch];
+    kinds.iter().map(|&kind| plan.region_size(kind).0).sum()
 }
 
 impl TrainPlan<'_> {
     /// Bytes on the device: weights, states and scratch.
     pub fn bytes(&self) -> u64 {
-        let kinds = [RegionKind::Weights, RegionKind::States, RegionKind::Scratch];
-        kinds.iter().map(|&kind| self.plan.region_size(kind).0).sum()
+        bytes(self.plan)
+    }
+
+    /// How many rows of a batch a run takes; none where it takes all of them.
+    pub fn micro_batch(&self) -> Option<u64> {
+        self.micro_batches.map(|cut| cut.rows)
     }
 
     /// Levels of an entry's largest run.
@@ -39,6 +50,9 @@ impl fmt::Display for TrainPlan<'_> {
             size(RegionKind::States),
             size(RegionKind::Scratch)
         )?;
+        if let Some(MicroBatches { rows, symbol, .. }) = self.micro_batches {
+            writeln!(f, "micro-batch  {rows} rows of {symbol}")?;
+        }
         for (number, entry) in self.plan.entries.iter().enumerate() {
             for (_, run) in self.plan.runs_of(number) {
                 let s = &run.stats;

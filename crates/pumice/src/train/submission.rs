@@ -1,7 +1,9 @@
-//! Several steps in a submission: batches into the rows of the inputs, replays, and what each of them reported.
+//! Several steps in a submission: batches, or the micro-batches that they are cut into, into the rows of the inputs,
+//! replays, and what each of them reported.
 
 use super::batch::Batch;
 use super::error::TrainerError;
+use super::pieces::Piece;
 use super::report::Report;
 use super::trainer::Trainer;
 use pumice_runtime::{NameKind, RunOptions, RuntimeError};
@@ -38,12 +40,9 @@ impl Trainer {
     pub(super) fn run_rows(&mut self, batches: &[Batch], reports: &mut Reports) {
         let begun = Instant::now();
         let before = reports.len();
-        for part in alike(batches, self.steps.rows) {
-            if let Err(error) = self.submit(batches, part, reports) {
-                let error = self.recover().err().unwrap_or(error);
-                reports.push_back(Err(error));
-                break;
-            }
+        if let Err(error) = self.run_pieces(batches, reports) {
+            let error = self.recover().err().unwrap_or(error);
+            reports.push_back(Err(error));
         }
         let made = reports.iter_mut().skip(before).filter_map(|report| report.as_mut().ok());
         let made: Vec<&mut Report> = made.collect();
@@ -51,43 +50,42 @@ impl Trainer {
         made.into_iter().for_each(|report| report.seconds = seconds);
     }
 
-    /// One submission: these batches, of one kind.
-    fn submit(
-        &mut self,
-        batches: &[Batch],
-        part: Range<usize>,
-        reports: &mut Reports,
-    ) -> Result<(), TrainerError> {
-        let ends: Vec<bool> = part.clone().map(|i| self.is_last_of_update(i, batches.len())).collect();
+    /// What [`Trainer::run_rows`] runs, up to a batch that cannot be cut.
+    fn run_pieces(&mut self, batches: &[Batch], reports: &mut Reports) -> Result<(), TrainerError> {
+        let (pieces, ended) = self.pieces().up_to(batches);
+        for part in alike(&pieces, self.steps.rows) {
+            self.submit(&pieces[part], reports)?;
+        }
+        ended.map_or(Ok(()), Err)
+    }
+
+    /// One submission: these pieces, of one kind.
+    fn submit(&mut self, pieces: &[Piece<'_>], reports: &mut Reports) -> Result<(), TrainerError> {
+        let ends: Vec<bool> = pieces.iter().map(|piece| piece.ends_update).collect();
         self.session.entry("step")?;
         self.rows.bind(&mut self.session, self.updates, ends.iter().filter(|&&ends| ends).count())?;
-        let came = self.run_filled(&batches[part], &ends)?;
+        let came = self.run_filled(pieces, &ends)?;
         self.take_reports(&ends, &came, reports)?;
         came.failed.map_or(Ok(()), |(_, error)| Err(error.into()))
     }
 
     /// Fills the rows, and runs them.
-    fn run_filled(&mut self, batches: &[Batch], ends: &[bool]) -> Result<Came, RuntimeError> {
+    fn run_filled(&mut self, pieces: &[Piece<'_>], ends: &[bool]) -> Result<Came, RuntimeError> {
         self.bind_ends(ends)?;
-        let filled = self.fill_rows(batches);
+        let filled = self.fill_rows(pieces);
         let came = filled.and_then(|()| self.replay(ends.len()));
         // What the next batches lack is missing, not the same as before.
-        let names: BTreeSet<&str> = batches.iter().flat_map(Batch::names).collect();
+        let names: BTreeSet<&str> = pieces.iter().flat_map(Piece::names).collect();
         names.into_iter().for_each(|name| _ = self.session.unbind_input(name));
         came
     }
 
-    /// Whether batch `i` of so many is the last one of an update.
-    fn is_last_of_update(&self, i: usize, count: usize) -> bool {
-        (i + 1).is_multiple_of(self.runs_an_update()) || i + 1 == count
-    }
-
-    /// Each batch in a row of the inputs.
-    fn fill_rows(&mut self, batches: &[Batch]) -> Result<(), RuntimeError> {
+    /// Each piece in a row of the inputs.
+    fn fill_rows(&mut self, pieces: &[Piece<'_>]) -> Result<(), RuntimeError> {
         let rows = self.steps.rows as u64;
-        for (row, batch) in (0..).zip(batches) {
+        for (row, piece) in (0..).zip(pieces) {
             let mut given = BTreeSet::new();
-            for (name, view) in batch.views() {
+            for (name, view) in piece.views() {
                 if !given.insert(name) {
                     return Err(RuntimeError::Duplicate { kind: NameKind::Input, name: name.to_owned() });
                 }
@@ -97,9 +95,9 @@ impl Trainer {
         Ok(())
     }
 
-    /// Says which batches end an update, where not every one does.
+    /// Says which pieces end an update, where not every one does.
     fn bind_ends(&mut self, ends: &[bool]) -> Result<(), RuntimeError> {
-        if self.runs_an_update() == 1 {
+        if !self.accumulates() {
             return Ok(());
         }
         let mut flags = vec![0; self.steps.rows];
@@ -164,12 +162,12 @@ impl Trainer {
     }
 }
 
-/// Parts of at most so many batches, of the same inputs and extents each.
-fn alike(batches: &[Batch], most: usize) -> Vec<Range<usize>> {
+/// Parts of at most so many pieces, of the same inputs and extents each.
+fn alike(pieces: &[Piece<'_>], most: usize) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
-    for (i, batch) in batches.iter().enumerate() {
+    for (i, piece) in pieces.iter().enumerate() {
         match parts.last_mut() {
-            Some(part) if part.len() < most && batches[part.start].is_like(batch) => part.end = i + 1,
+            Some(part) if part.len() < most && pieces[part.start].is_like(piece) => part.end = i + 1,
             _ => parts.push(i..i + 1),
         }
     }

@@ -1,37 +1,21 @@
 //! The trainer: entries of a step compiled into one program, and a session that runs them.
 
 use super::batch::Batch;
+use super::choice::Chosen;
 use super::error::TrainerError;
 use super::numbers::Rows;
+use super::options::TrainOptions;
+use super::pieces::{Piece, Pieces};
 use super::plan::TrainPlan;
 use super::report::{Evaluation, Report};
 use super::run::Run;
 use super::submission::{Reports, Steps};
-use crate::{Device, Executable, Options};
+use crate::{Device, Executable};
 use pumice_ir::Graph;
-use pumice_plan::Precision;
 use pumice_runtime::{RunOptions, RuntimeError, Session};
-use pumice_train::{Recipe, Schedule, Trained, names, step_graphs};
+use pumice_train::{MicroBatches, Recipe, Schedule, Trained, names};
 use pumice_types::{Tensor, TensorView};
 use std::time::Instant;
-
-/// How a trainer's program is compiled. Made from the default.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct TrainOptions {
-    /// As for any program: precision, specializations, placement. [`Precision::F16`] scales the loss
-    /// ([`Recipe::loss_scale`]).
-    pub compile: Options,
-}
-
-impl TrainOptions {
-    /// As for any program.
-    #[must_use]
-    pub fn compile(mut self, compile: Options) -> Self {
-        self.compile = compile;
-        self
-    }
-}
 
 /// Trains the params of a graph. The weights and what the optimizer keeps lie on the device and are updated in place.
 ///
@@ -48,6 +32,8 @@ pub struct Trainer {
     /// Inputs that are a data set.
     data: Vec<String>,
     runs_an_update: usize,
+    /// How batches are cut, where they are.
+    micro_batches: Option<MicroBatches>,
     pub(super) guarded: bool,
     pub(super) stops: bool,
     /// Updates that were made, and that were not.
@@ -60,17 +46,15 @@ impl Trainer {
     ///
     /// # Errors
     /// [`TrainerError::Recipe`] with every mistake of graph and recipe, [`TrainerError::Program`] for what the device
-    /// cannot run.
+    /// cannot run, [`TrainerError::OutOfMemory`] for what does not keep [`TrainOptions::memory`].
     pub fn new(
         graph: &Graph,
         recipe: &Recipe,
         device: &Device,
         options: &TrainOptions,
     ) -> Result<Trainer, TrainerError> {
-        // Gradients of rounded factors need the scale; f32 and bf16 have the range for them.
-        let scaled = (options.compile.precision == Precision::F16).then(|| recipe.clone().loss_scale());
-        let made = step_graphs(graph, scaled.as_ref().unwrap_or(recipe))?;
-        let exe = crate::compile_entries(&made.entries(), device, &options.compile)?;
+        let Chosen { made, plan } = Chosen::of(graph, recipe, device, options)?;
+        let exe = Executable::new(device.shared(), plan, device.host_ops()).map_err(crate::Error::from)?;
         let outputs = made.update.as_ref().unwrap_or(&made.step).outputs();
         let has = |name: &str| outputs.iter().any(|o| o.name == name);
         Ok(Trainer {
@@ -82,15 +66,17 @@ impl Trainer {
             steps: Steps { rows: recipe.rows() as usize, stops_itself: made.step.stop().is_some() },
             trained: made.trained,
             data: recipe.data_inputs().to_vec(),
+            micro_batches: made.micro_batches,
             updates: 0,
             skips: 0,
             exe,
         })
     }
 
-    /// Bytes, levels and entries; prints on a few lines.
+    /// Bytes, levels, micro-batch and entries; prints on a few lines.
     pub fn plan(&self) -> TrainPlan<'_> {
-        TrainPlan { plan: self.exe.plan(), trained: &self.trained }
+        let micro_batches = self.micro_batches.as_ref();
+        TrainPlan { plan: self.exe.plan(), trained: &self.trained, micro_batches }
     }
 
     /// The program, whose plan says everything.
@@ -118,9 +104,14 @@ impl Trainer {
         Run { trainer: self, batches: batches.into_iter(), reports: Reports::new(), ended: false }
     }
 
-    /// How many batches one update is made of.
-    pub(super) fn runs_an_update(&self) -> usize {
-        self.runs_an_update
+    /// Whether runs add to what an update is made of later, in the same run or another.
+    pub(super) fn accumulates(&self) -> bool {
+        self.runs_an_update > 1 || self.micro_batches.is_some()
+    }
+
+    /// What is run for batches: each as it is, or in micro-batches.
+    pub(super) fn pieces(&self) -> Pieces<'_> {
+        Pieces { micro_batches: self.micro_batches.as_ref(), runs_an_update: self.runs_an_update }
     }
 
     /// How many batches are taken together: those of the updates that a submission has rows for, or of one update.
@@ -143,10 +134,11 @@ impl Trainer {
     /// One update, made of these batches: one, or as many as the recipe accumulates.
     ///
     /// # Errors
-    /// Before anything runs [`TrainerError::NotSet`], [`TrainerError::NoData`], [`TrainerError::Batches`] and
-    /// [`TrainerError::Number`]; [`TrainerError::Run`] for a batch that does not fit, and where the device fails;
-    /// nothing of the batches before it is kept then. Also for what an op reports (a target that is no class): where
-    /// that is in the run that updates, the update was made, and what was out of range counted as 0.
+    /// Before anything runs [`TrainerError::NotSet`], [`TrainerError::NoData`], [`TrainerError::Batches`],
+    /// [`TrainerError::Rows`] and [`TrainerError::Number`]; [`TrainerError::Run`] for a batch that does not fit, and
+    /// where the device fails; nothing of the batches before it is kept then. Also for what an op reports (a target
+    /// that is no class): where that is in the run that updates, the update was made, and what was out of range counted
+    /// as 0.
     /// [`TrainerError::NotFinite`] where the recipe stops there.
     pub fn update(&mut self, batches: &[Batch]) -> Result<Report, TrainerError> {
         self.check_set()?;
@@ -168,22 +160,22 @@ impl Trainer {
     }
 
     fn run_update(&mut self, batches: &[Batch]) -> Result<(), TrainerError> {
-        if self.runs_an_update == 1 {
+        let pieces = self.pieces().of(batches)?;
+        if !self.accumulates() {
             self.session.entry("step")?;
             self.rows.bind(&mut self.session, self.updates, 1)?;
-            for batch in batches {
-                self.session.execute(&batch.views(), &RunOptions::default())?;
-            }
-        } else {
-            self.session.entry("accumulate")?;
-            for batch in batches {
-                self.session.execute(&batch.views(), &RunOptions::default())?;
-            }
-            self.session.entry("update")?;
-            self.rows.bind(&mut self.session, self.updates, 1)?;
-            self.session.execute(&[], &RunOptions::default())?;
+            return Ok(self.execute(&pieces)?);
         }
-        Ok(())
+        self.session.entry("accumulate")?;
+        self.execute(&pieces)?;
+        self.session.entry("update")?;
+        self.rows.bind(&mut self.session, self.updates, 1)?;
+        Ok(self.session.execute(&[], &RunOptions::default())?)
+    }
+
+    /// Runs the entry that the session has selected for one after the other.
+    fn execute(&mut self, pieces: &[Piece<'_>]) -> Result<(), RuntimeError> {
+        pieces.iter().try_for_each(|piece| self.session.execute(&piece.views(), &RunOptions::default()))
     }
 
     /// After a run that failed: what the device counted, and nothing accumulated.
@@ -191,7 +183,7 @@ impl Trainer {
         self.rows.forget();
         self.updates = self.count(names::UPDATES)?;
         self.skips = self.count(names::SKIPS)?;
-        if self.runs_an_update > 1 {
+        if self.accumulates() {
             let sums = self.trained.iter().map(|t| names::accumulated(&t.name));
             let all: Vec<String> =
                 [names::WEIGHTS, names::LOSSES].map(str::to_owned).into_iter().chain(sums).collect();
@@ -237,6 +229,7 @@ impl Trainer {
     }
 
     /// The loss over batches that nothing is learned from: dropout is off, and batch norm uses its running statistics.
+    /// Batches are cut as in training.
     ///
     /// # Errors
     /// As [`Trainer::update`].
@@ -245,11 +238,13 @@ impl Trainer {
         self.session.entry("eval")?;
         let (mut sum, mut all) = (0.0, Evaluation::default());
         for batch in batches {
-            self.session.execute(&batch.views(), &RunOptions::default())?;
-            let (loss, weight) = (self.number(names::LOSS)?, self.number(names::WEIGHT)?);
-            // Nothing of a batch without weight counts, be its loss NaN.
-            sum += if weight == 0.0 { 0.0 } else { loss * weight };
-            all.weight += weight;
+            for piece in Pieces::of_one(self.micro_batches.as_ref(), &batch)? {
+                self.session.execute(&piece.views(), &RunOptions::default())?;
+                let (loss, weight) = (self.number(names::LOSS)?, self.number(names::WEIGHT)?);
+                // Nothing of a run without weight counts, be its loss NaN.
+                sum += if weight == 0.0 { 0.0 } else { loss * weight };
+                all.weight += weight;
+            }
             all.batches += 1;
         }
         all.loss = sum / all.weight;

@@ -1,0 +1,124 @@
+//! Which micro-batch a trainer's program has: what the user says, or the largest of which it keeps the memory.
+
+use super::error::TrainerError;
+use super::options::{MicroBatch, TrainOptions};
+use super::plan::bytes;
+use crate::{Device, Error, Options, plan_entries_with};
+use pumice_compile::CompileError;
+use pumice_ir::Graph;
+use pumice_plan::{CheckedPlan, Precision, RegionKind};
+use pumice_train::{Recipe, StepGraphs, micro_batch_graphs, micro_batch_sizes, names, step_graphs};
+use pumice_types::Bytes;
+
+/// The entries of a trainer and their plan.
+pub(super) struct Chosen {
+    pub made: StepGraphs,
+    pub plan: CheckedPlan,
+}
+
+impl Chosen {
+    /// # Errors
+    /// Mistakes of graph and recipe, what cannot be compiled, and what takes too much memory.
+    pub(super) fn of(
+        graph: &Graph,
+        recipe: &Recipe,
+        device: &Device,
+        options: &TrainOptions,
+    ) -> Result<Chosen, TrainerError> {
+        // Gradients of rounded factors need the scale; f32 and bf16 have the range for them.
+        let scaled = (options.compile.precision == Precision::F16).then(|| recipe.clone().loss_scale());
+        let recipe = scaled.as_ref().unwrap_or(recipe);
+        let limit = options.memory.unwrap_or(device.target().limits.memory.0);
+        let choice = Choice { graph, recipe, device, options: &options.compile, limit: Bytes(limit) };
+        match options.micro_batch {
+            MicroBatch::Whole => choice.compiled(step_graphs(graph, recipe)?),
+            MicroBatch::Rows(rows) => choice.of_rows(rows),
+            MicroBatch::Auto => choice.largest(),
+        }
+    }
+}
+
+/// What a choice is made of.
+struct Choice<'a> {
+    graph: &'a Graph,
+    recipe: &'a Recipe,
+    device: &'a Device,
+    options: &'a Options,
+    /// Bytes of weights, states and scratch.
+    limit: Bytes,
+}
+
+impl Choice<'_> {
+    /// Of micro-batches of so many rows; where that is all of them, of whole batches.
+    fn of_rows(&self, rows: u64) -> Result<Chosen, TrainerError> {
+        let made = micro_batch_graphs(self.graph, self.recipe, rows)?;
+        let all = made.micro_batches.as_ref().is_some_and(|cut| cut.rows >= cut.symbol.max);
+        self.compiled(if all { step_graphs(self.graph, self.recipe)? } else { made })
+    }
+
+    /// Of the largest micro-batches of which the program keeps the memory.
+    fn largest(&self) -> Result<Chosen, TrainerError> {
+        let mut sizes = micro_batch_sizes(self.graph, self.recipe);
+        let fewest = sizes.pop().unwrap_or(1);
+        // What speaks against cutting does so whether it is needed or not: memory decides nothing else.
+        micro_batch_graphs(self.graph, self.recipe, fewest)?;
+        for rows in sizes {
+            match self.of_rows(rows) {
+                Err(TrainerError::OutOfMemory { .. }) => {}
+                chosen => return chosen,
+            }
+        }
+        self.of_rows(fewest)
+    }
+
+    fn compiled(&self, made: StepGraphs) -> Result<Chosen, TrainerError> {
+        let options = with_ranges(self.options, &made);
+        let (target, custom) = (self.device.target(), self.device.custom_ops());
+        match plan_entries_with(&made.entries(), target, &options, custom) {
+            Ok(plan) if Bytes(bytes(&plan)) <= self.limit => Ok(Chosen { made, plan }),
+            Ok(plan) => {
+                let kept = plan.region_size(RegionKind::Weights) + plan.region_size(RegionKind::States);
+                Err(self.out_of_memory(&made, Bytes(bytes(&plan)), kept))
+            }
+            Err(Error::Compile(CompileError::OutOfMemory { needed, weights, states, .. })) => {
+                Err(self.out_of_memory(&made, needed, weights + states))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What a program is told that needs too much, of which `kept` is what no choice makes smaller.
+    fn out_of_memory(&self, made: &StepGraphs, needed: Bytes, kept: Bytes) -> TrainerError {
+        let rows = made.micro_batches.as_ref().map(|cut| cut.rows);
+        let fewest = micro_batch_sizes(self.graph, self.recipe).last().copied();
+        let help = if kept > self.limit {
+            format!(
+                "weights, moments and sums of gradients alone are {kept}; freeze params, take an optimizer that keeps \
+                 less, or a device with more memory"
+            )
+        } else if rows.is_some() && rows == fewest {
+            "lower the bounds of other symbols, let `Recipe::predict` name fewer outputs, which take all rows at once, \
+             or take a device with more memory"
+                .to_owned()
+        } else {
+            "smaller micro-batches need less (`MicroBatch::Auto`, along a symbol of `Recipe::rows_apart`), as do lower \
+             bounds of symbols"
+                .to_owned()
+        };
+        TrainerError::OutOfMemory { needed, available: self.limit, rows, help }
+    }
+}
+
+/// The options in which ranges of the symbol along which batches are cut are those of micro-batches, too.
+fn with_ranges(options: &Options, made: &StepGraphs) -> Options {
+    let Some(cut) = &made.micro_batches else { return options.clone() };
+    let (whole, micro) = (&cut.symbol.name, names::micro_batch(&cut.symbol.name));
+    let has_whole = made.predict.as_ref().is_some_and(|graph| graph.symbols().find(whole).is_some());
+    let of = |(name, ends): &(String, Vec<u64>)| {
+        let more = (name == whole).then(|| (micro.clone(), ends.clone()));
+        let same = (name != whole || has_whole).then(|| (name.clone(), ends.clone()));
+        same.into_iter().chain(more)
+    };
+    let ranges: Vec<_> = options.specializations.iter().flat_map(of).collect();
+    options.clone().specializations(ranges)
+}
