@@ -99,3 +99,22 @@ fn states_that_are_not_written() {
     let text = sound(&made);
     assert!(made.nodes().all(|(_, node)| node.op.state_operand().is_none()), "{text}");
 }
+
+/// A symbol takes part of its range under another name; nothing else of a graph changes.
+#[test]
+fn a_narrower_symbol() {
+    let whole = graph(|g| {
+        let [x, y] = ["n", "m"].map(|n| g.input(n, f32([sym(n, 2..=64), 3.into()])));
+        g.output("x", g.neg(x));
+        g.output("y", g.neg(y));
+    });
+    let n = whole.symbols().find("n").expect("it has one");
+    let part = whole.with_symbol_within(n, "n/part", 2..=8).expect("within 2 to 64");
+    sound(&part);
+    let symbols: Vec<String> = part.symbols().iter().map(|(_, s)| s.to_string()).collect();
+    assert_eq!(symbols, ["n/part=2..=8", "m=2..=64"]);
+    assert!(whole.with_symbol_within(n, "n", 2..=64).is_some_and(|same| same == whole));
+    for (name, range) in [("m", 2..=8), ("part", 1..=8), ("part", 2..=65)] {
+        assert!(whole.with_symbol_within(n, name, range).is_none(), "{name}");
+    }
+}
