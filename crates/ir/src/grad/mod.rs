@@ -7,6 +7,7 @@
 
 mod asked;
 mod reverse;
+mod sum;
 mod tape;
 
 use crate::builder::{GraphBuilder, Value};

@@ -1,7 +1,8 @@
 //! From the loss back: each entry turns the gradients of its results into those of its operands.
 //!
-//! In: the way. Out: the sum of the contributions to each value, in the order of the nodes they come from.
+//! In: the way. Out: the sum of the contributions to each value.
 
+use super::sum::sum;
 use super::tape::{Entry, Tape};
 use super::{GradError, reason};
 use crate::builder::{GraphBuilder, Value};
@@ -59,11 +60,11 @@ impl<'a> Reverse<'a> {
         })
     }
 
-    /// The sum of what was contributed to a value, in the order of the nodes.
+    /// The sum of what was contributed to a value.
     fn total(&mut self, value: ValueId) -> Option<Value> {
         let parts = self.parts.get_mut(&value)?;
         parts.reverse();
-        let sum = parts.iter().copied().reduce(|sum, part| self.g.add(sum, part))?;
+        let sum = sum(self.g, parts)?;
         *parts = vec![sum];
         Some(sum)
     }

@@ -162,6 +162,11 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
         self.is_movement()
     }
 
+    /// For an op that adds to elements of an operand, that operand: over zeros it is what it adds.
+    fn adds_onto(&self) -> Option<usize> {
+        None
+    }
+
     /// Whether kernels take the operands under any strides, so that part of a wider row costs no copy.
     fn reads_strides(&self) -> bool {
         self.is_elementwise()

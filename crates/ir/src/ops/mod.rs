@@ -518,6 +518,11 @@ macro_rules! define_op {
                 match self { $($(Op::$Name(op) => op.stream(),)*)* }
             }
 
+            /// The operand to whose elements it adds.
+            pub fn adds_onto(&self) -> Option<usize> {
+                match self { $($(Op::$Name(op) => op.adds_onto(),)*)* }
+            }
+
             /// The largest value that it holds a count to.
             pub fn holds_count(&self) -> Option<i64> {
                 match self { $($(Op::$Name(op) => op.holds_count(),)*)* }

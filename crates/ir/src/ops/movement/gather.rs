@@ -125,13 +125,13 @@ fn rule(op: &Gather, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
     let read = product(&cx.shape(cx.x(1)));
     let (before, after) = (product(&data[..axis]), product(&data[axis + 1..]));
     let places = g.reshape_to(cx.x(1), vec![read.clone()]);
-    let sums = match axis {
-        0 => g.scatter_add(g.reshape_to(cx.dy(), vec![read, after]), places, data[0].clone()),
-        _ => {
-            let rows = g.transpose(g.reshape_to(cx.dy(), vec![before, read, after]), &[1, 0, 2]);
-            g.transpose(g.scatter_add(rows, places, data[axis].clone()), &[1, 0, 2])
-        }
-    };
+    if axis == 0 {
+        let mut rows = data.clone();
+        rows[0] = read;
+        return Ok(vec![Some(g.scatter_add(g.reshape_to(cx.dy(), rows), places, data[0].clone()))]);
+    }
+    let rows = g.transpose(g.reshape_to(cx.dy(), vec![before, read, after]), &[1, 0, 2]);
+    let sums = g.transpose(g.scatter_add(rows, places, data[axis].clone()), &[1, 0, 2]);
     Ok(vec![Some(g.reshape_to(sums, data))])
 }
 

@@ -104,6 +104,10 @@ impl OpDef for ScatterNd {
         self.reduction == ScatterReduction::Set
     }
 
+    fn adds_onto(&self) -> Option<usize> {
+        (self.reduction == ScatterReduction::Add).then_some(0)
+    }
+
     /// Many updates are sorted first.
     fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
         let node = graph.node(id);
