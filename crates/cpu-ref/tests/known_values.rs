@@ -4,11 +4,13 @@ mod known;
 
 use known::{floats as f, run};
 use pumice_ir::ops::attention::AttentionLayout;
+use pumice_ir::ops::attention_operands::AttentionOperands;
 use pumice_ir::ops::bit_shift::ShiftDirection;
 use pumice_ir::ops::fft::FftNorm;
 use pumice_ir::ops::glu::{GluAct, GluPacking};
 use pumice_ir::ops::scatter::ScatterReduction;
-use pumice_ir::ops::{ArgMax, Attention, Fft, Glu, Mod, RmsNorm, Rotary};
+use pumice_ir::ops::source::RandomSource;
+use pumice_ir::ops::{ArgMax, Attention, Dropout, Fft, Glu, Mod, RmsNorm, Rotary};
 use pumice_ir::{GraphBuilder, Value};
 use pumice_types::{DType, Tensor};
 
@@ -302,4 +304,36 @@ fn fourier_transforms() {
             assert!(back.1.iter().zip(&x).all(|(a, b)| (a - b).abs() < 1e-5), "{n} {norm:?}");
         }
     }
+}
+
+/// Of keys that score alike, those are left whose elements `dropout` keeps: values are the unit matrix, so that the
+/// result is what is left of probabilities.
+#[test]
+fn attention_drops_as_dropout_does() {
+    let shape = [2, 3, 4, 5];
+    let dropped = run(|g| {
+        let zeros = f(g, &[0.0; 2 * 3 * 4 * 2], &[2, 3, 4, 2]);
+        let keys = f(g, &[0.0; 2 * 3 * 5 * 2], &[2, 3, 5, 2]);
+        let unit: Vec<f64> = (0..25).map(|i| f64::from(u8::from(i / 5 == i % 5))).collect();
+        let unit = g.expand(f(g, &unit, &[1, 1, 5, 5]), &[2, 3, 5, 5]);
+        let op = Attention { dropout: 0.25, stream: 7, ..Attention::default() };
+        let source = Some(source(g));
+        let operands = AttentionOperands { source, ..AttentionOperands::default() };
+        g.attention_with([zeros, keys, unit], operands, op).0
+    });
+    let whole = run(|g| {
+        let RandomSource { seed_low, seed_high, step } = source(g);
+        let op = Dropout { ratio: 0.25, training: true, stream: 7 };
+        g.apply(op, &[f(g, &[0.2; 2 * 3 * 4 * 5], &shape), seed_low, seed_high, step])
+    });
+    assert_eq!((&dropped.0[..], &whole.0[..]), (&shape[..], &shape[..]));
+    close(&dropped.1, &whole.1);
+    let left = whole.1.iter().filter(|p| **p > 0.0).count();
+    assert!((75..=105).contains(&left), "{left} of 120, expected 90");
+}
+
+/// Three words.
+fn source(g: &GraphBuilder) -> RandomSource {
+    let word = |n: u32| g.constant(Tensor::new(&[n], &[]).expect("one element"));
+    RandomSource { seed_low: word(11), seed_high: word(12), step: word(13) }
 }

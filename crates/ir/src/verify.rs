@@ -10,7 +10,7 @@ use crate::form::{Form, verify_form};
 use crate::graph::{Graph, Node};
 use crate::infer::{infer_types, normalize_axis};
 use crate::loops::Loops;
-use crate::ops::Op;
+use crate::ops::{NodeCx, Op};
 use crate::shape::ValueType;
 use crate::state::Feed;
 use indexmap::{IndexMap, IndexSet};
@@ -240,10 +240,9 @@ fn stream_rule(graph: &Graph) -> Vec<BuildError> {
     let mut taken: IndexMap<(u64, [Option<ValueId>; 2]), NodeId> = IndexMap::new();
     for (id, node) in graph.nodes() {
         let Some(stream) = node.op.stream() else { continue };
-        let source = node.inputs.len().saturating_sub(3);
-        let seed = [source, source + 1].map(|i| node.input(i).map(|v| graph.before_barriers(v)));
-        let first = *taken.entry((stream, seed)).or_insert(id);
-        if !repeats(graph, graph.node(first), node) {
+        let [seed_low, seed_high, _] = source_of(graph, node);
+        let first = *taken.entry((stream, [seed_low, seed_high])).or_insert(id);
+        if !repeats(graph, graph.node(first), node) && !drops_again(graph, first, node) {
             let [node, other] = [id, first].map(|n| graph.node_name(n).to_owned());
             errors.push(BuildError::Stream { node, other, stream });
         }
@@ -251,14 +250,36 @@ fn stream_rule(graph: &Graph) -> Vec<BuildError> {
     errors
 }
 
+/// Where a node draws its numbers, up to barriers.
+fn source_of(graph: &Graph, node: &Node) -> [Option<ValueId>; 3] {
+    let source = node.inputs.len().saturating_sub(3);
+    [0, 1, 2].map(|i| node.input(source + i).map(|v| graph.before_barriers(v)))
+}
+
+/// Whether a node that draws again waits for what it draws for: its step is behind a barrier after its first operand.
+fn is_ordered(graph: &Graph, again: &Node) -> bool {
+    let step = again.inputs.last().copied().flatten();
+    let awaited = step.and_then(|v| graph.def(v).op.is_barrier().then(|| graph.def(v).input(0)).flatten());
+    awaited.is_some() && awaited == again.input(0)
+}
+
+/// Whether a node drops again what another drops of a value that it makes inside: a gradient does.
+fn drops_again(graph: &Graph, first: NodeId, again: &Node) -> bool {
+    let inside = graph.node(first).op.drops_inside(&NodeCx { graph, id: first });
+    inside.is_some_and(|(op, shape)| {
+        again.op == op
+            && graph.ty(again.output()).shape[..] == shape[..]
+            && source_of(graph, graph.node(first)) == source_of(graph, again)
+            && is_ordered(graph, again)
+    })
+}
+
 /// Whether a node draws what another has drawn: its operands are the same up to barriers. A gradient draws again for
-/// its own first operand, which it waits for: its step is behind a barrier after that.
+/// its own first operand, which it waits for.
 fn repeats(graph: &Graph, first: &Node, again: &Node) -> bool {
     let bare = |v: &Option<ValueId>| v.map(|v| graph.before_barriers(v));
     let source = again.inputs.len().saturating_sub(3);
-    let step = again.inputs.last().copied().flatten();
-    let awaited = step.and_then(|v| graph.def(v).op.is_barrier().then(|| graph.def(v).input(0)).flatten());
-    let ordered = awaited.is_some() && awaited == again.input(0);
+    let ordered = is_ordered(graph, again);
     let types = |node: &Node| node.outputs.iter().map(|&v| graph.ty(v).clone()).collect::<Vec<_>>();
     let mut pairs = again.inputs.iter().zip(&first.inputs).enumerate();
     again.op == first.op

@@ -1,7 +1,10 @@
 //! Graphs that are made of a graph by what they are for: outputs, given states, inference.
 
+use pumice_ir::ops::attention_operands::AttentionOperands;
 use pumice_ir::ops::batch_norm_training::BatchNormTraining;
-use pumice_ir::{Form, Graph, GraphBuilder, bf16, f16, f32, i32, sym, text, verify};
+use pumice_ir::ops::source::RandomSource;
+use pumice_ir::ops::{Attention, Dropout};
+use pumice_ir::{Form, Graph, GraphBuilder, Value, bf16, f16, f32, i32, sym, text, verify};
 use pumice_types::DimExpr;
 
 fn graph(build: impl FnOnce(&GraphBuilder)) -> Graph {
@@ -60,6 +63,49 @@ fn params_become_given_states() {
         "{text}"
     );
     assert_eq!(whole.with_given_states(&[]), whole);
+}
+
+/// Attention that drops probabilities is attention in inference.
+#[test]
+fn attention_drops_nothing_in_inference() {
+    let build = |dropout: f32| {
+        graph(|g| {
+            let qkv = ["q", "k", "v"].map(|name| g.input(name, f32([1, 2, 3, 4])));
+            let op = Attention { causal: true, dropout, ..Attention::default() };
+            let (y, lse) = g.attention_with(qkv, AttentionOperands::default(), op);
+            g.output("y", y);
+            g.output("lse", lse);
+        })
+    };
+    let (training, inference) = (build(0.5), build(0.0));
+    let text = sound(&training);
+    assert!(text.contains("dropout = 0.5, stream = "), "{text}");
+    let made = training.for_inference().expect("it has its form").with_outputs(&["y", "lse"]);
+    assert_eq!(sound(&made), text::print(&inference));
+}
+
+/// A gradient drops the probabilities again that the forward pass dropped; nobody else takes the stream.
+#[test]
+fn attention_and_its_gradient_draw_one_stream() {
+    let build = |more: &dyn Fn(&GraphBuilder, Value)| {
+        let g = GraphBuilder::new("g");
+        let [q, k, v] = ["q", "k", "v"].map(|name| g.input(name, f32([1, 2, 3, 4])));
+        let op = Attention { dropout: 0.5, stream: 9, ..Attention::default() };
+        let y = g.attention(q, k, v, None, None, op);
+        let loss = g.reduce_sum(y, &[], false);
+        g.grad(loss, &[q, v]).into_iter().enumerate().for_each(|(i, d)| g.output(&format!("d{i}"), d));
+        more(&g, v);
+        g.build()
+    };
+    sound(&build(&|_, _| {}).expect("it repeats its own draws"));
+    let other = |g: &GraphBuilder, v: Value| {
+        let RandomSource { seed_low, seed_high, step } = g.random_source();
+        let op = Dropout { ratio: 0.5, training: true, stream: 9 };
+        let scores = g.matmul(v, g.transpose(v, &[0, 1, 3, 2]));
+        g.output("other", g.named("other").apply(op, &[scores, seed_low, seed_high, step]));
+    };
+    let errors = build(&other).expect_err("the same numbers for something else").to_string();
+    assert!(errors.contains("other: it takes stream 9"), "{errors}");
 }
 
 /// Dropout draws nothing, batch norm reads its running statistics, and nothing is written.

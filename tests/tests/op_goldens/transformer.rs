@@ -58,6 +58,7 @@ fn attention(case: &Golden, g: &GraphBuilder, x: &[Value]) -> Option<Vec<Value>>
                 offset: of("offset"),
                 sinks: of("sinks"),
                 alibi: of("alibi"),
+                source: None,
             };
             Some(pair(g.attention_with([x[0], x[1], x[2]], operands, op)))
         }

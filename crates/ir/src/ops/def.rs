@@ -235,6 +235,12 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
         None
     }
 
+    /// For an op that drops elements of a value it makes inside, the op that does so, and the extents of that value. A
+    /// gradient drops by the same op again.
+    fn drops_inside(&self, _cx: &NodeCx<'_>) -> Option<(Op, Vec<DimExpr>)> {
+        None
+    }
+
     /// For an op that writes a state in place, the operand that is the version it consumes.
     fn state_operand(&self) -> Option<usize> {
         None

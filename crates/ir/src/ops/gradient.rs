@@ -107,6 +107,11 @@ impl<'a> GradCx<'a> {
         self.operands.get(i).copied().flatten()
     }
 
+    /// The operands by position.
+    pub(crate) fn operands(&self) -> &[Option<Value>] {
+        &self.operands
+    }
+
     /// How many operands there are, absent ones in the middle counted.
     pub fn len(&self) -> usize {
         self.operands.len()

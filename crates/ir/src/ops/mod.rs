@@ -518,6 +518,11 @@ macro_rules! define_op {
                 match self { $($(Op::$Name(op) => op.stream(),)*)* }
             }
 
+            /// What it drops elements by of a value that it makes inside, and the extents of that value.
+            pub fn drops_inside(&self, cx: &NodeCx<'_>) -> Option<(Op, Vec<DimExpr>)> {
+                match self { $($(Op::$Name(op) => op.drops_inside(cx),)*)* }
+            }
+
             /// The operand to whose elements it adds.
             pub fn adds_onto(&self) -> Option<usize> {
                 match self { $($(Op::$Name(op) => op.adds_onto(),)*)* }

@@ -13,6 +13,11 @@ fn attend(g: &GraphBuilder, operands: AttentionOperands) -> Value {
     g.attention_with([q, k, v], operands, Attention::default()).0
 }
 
+fn drop_of(g: &GraphBuilder, op: Attention) -> Value {
+    let [q, k, v] = ["q", "k", "v"].map(|name| g.input(name, f32([2, 4, 3, 8])));
+    g.attention(q, k, v, None, None, op)
+}
+
 fn packed(g: &GraphBuilder, width: u64, heads: [u64; 2]) -> Value {
     let qkv = ["q", "k", "v"].map(|name| g.input(name, f32([2, 3, width])));
     g.attention_packed(qkv, heads, AttentionOperands::default(), Attention::default()).0
@@ -40,6 +45,14 @@ refuses! {
         => OpError::ExtentMismatch { .. },
     sinks_of_integers: |g| attend(g, AttentionOperands { sinks: Some(g.input("s", i32([4]))), ..Default::default() })
         => OpError::DType { .. },
+    a_source_without_dropout: |g| attend(g, AttentionOperands { source: Some(g.random_source()), ..Default::default() })
+        => OpError::Invalid(_),
+    more_than_all_dropped: |g| drop_of(g, Attention { dropout: 1.5, ..Attention::default() })
+        => OpError::Attr(_),
+    dropout_without_a_source: |g| {
+        let qkv = ["q", "k", "v"].map(|name| g.input(name, f32([2, 4, 3, 8])));
+        g.apply(Attention { dropout: 0.5, ..Attention::default() }, &qkv)
+    } => OpError::MissingOperand(_),
     slopes_of_two_axes: |g| attend(g, AttentionOperands { alibi: Some(g.input("a", f32([4, 1]))), ..Default::default() })
         => OpError::Rank { .. },
     slopes_of_other_heads: |g| attend(g, AttentionOperands { alibi: Some(g.input("a", f32([3]))), ..Default::default() })

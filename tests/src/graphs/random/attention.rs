@@ -57,7 +57,7 @@ impl Garden<'_> {
         let mut of_heads = || (self.below(2) == 0).then(|| self.param(&[2]));
         let (sinks, alibi) = (of_heads(), of_heads());
         let offset = (self.below(2) == 0).then_some(self.position);
-        let operands = AttentionOperands { mask, kv_len: None, offset, sinks, alibi };
+        let operands = AttentionOperands { mask, kv_len: None, offset, sinks, alibi, source: None };
         let (y, lse) = g.attention_with(qkv, operands, op);
         let y = self.joined_heads(y, layout, shape.to_vec());
         if self.below(2) == 0 {
@@ -123,7 +123,7 @@ impl Garden<'_> {
             left: [-1, -1, 1][self.below(3)],
             right: [-1, -1, 0, 2][self.below(4)],
             rounding: Rounding::None,
-            lse: false,
+            ..Attention::default()
         }
     }
 

@@ -3,9 +3,11 @@
 use crate::array::{Array, Data};
 use crate::eval::{Eval, EvalCx};
 use crate::index::{broadcast_strides, strides};
+use crate::ops::random::philox::places;
 use crate::tolerance::Tolerance;
 use pumice_ir::ops::Attention;
-use pumice_ir::ops::attention::{ALIBI, OFFSET, SINKS};
+use pumice_ir::ops::attention::{ALIBI, DROPOUT, OFFSET, SINKS};
+use pumice_types::philox::Philox;
 
 impl Eval for Attention {
     fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array> {
@@ -47,6 +49,8 @@ pub struct Problem<'a> {
     offset: Option<&'a [i64]>,
     sinks: Option<&'a [f64]>,
     alibi: Option<&'a [f64]>,
+    /// What each probability is multiplied by, if some are dropped.
+    kept: Option<Vec<f64>>,
     scale: f64,
 }
 
@@ -114,7 +118,9 @@ impl<'a> Problem<'a> {
         let ints = |i| cx.opt(i).map(Array::as_ints);
         let floats = |i| cx.opt(i).map(Array::as_floats);
         let (kv_len, offset) = (ints(4), ints(OFFSET));
-        Problem { op, q, k, v, mask, kv_len, offset, sinks: floats(SINKS), alibi: floats(ALIBI), scale }
+        let all = [batch, heads, rows, k.extents[2]].map(|n| n as u64);
+        let kept = (op.dropout > 0.0).then(|| kept(op, cx, &all));
+        Problem { op, q, k, v, mask, kv_len, offset, sinks: floats(SINKS), alibi: floats(ALIBI), kept, scale }
     }
 
     /// The rows of all queries: batch entries, heads, then queries.
@@ -132,15 +138,16 @@ impl<'a> Problem<'a> {
         axes.into_iter().zip([batch, heads, rows, width]).for_each(|(a, n)| shape[a] = n as u64);
         let walk = strides(&shape);
         let mut y = vec![0.0; batch * heads * rows * width];
-        for row in 0..batch * heads * rows {
-            let (b, h, i) = (row / rows / heads, row / rows % heads, row % rows);
+        for number in 0..batch * heads * rows {
+            let (b, h, i) = (number / rows / heads, number / rows % heads, number % rows);
+            let kept = |j: usize| self.kept.as_ref().map_or(1.0, |of| of[number * self.k.extents[2] + j]);
             let key_head = h * self.k.extents[1] / heads;
             let row = self.row(b, h, i);
             let (weights, undefined) = (row.weights(), row.sum().1.is_nan());
             for d in 0..width {
                 let at = [b, h, i, d].iter().zip(axes).map(|(&x, a)| x * walk[a] as usize).sum::<usize>();
                 let value = |j| self.v.at(b, key_head, j, d);
-                let terms = weights.iter().map(|&(j, p)| term(p, row.largest, value(j)));
+                let terms = weights.iter().map(|&(j, p)| term(p * kept(j), row.largest, value(j)));
                 y[at] = if undefined { f64::NAN } else { terms.sum() };
             }
         }
@@ -194,6 +201,13 @@ impl<'a> Problem<'a> {
             && (op.left < 0 || j >= place.saturating_sub(op.left))
             && (op.right < 0 || j <= place.saturating_add(op.right))
     }
+}
+
+/// What dropout multiplies each of these probabilities by: its element of the mask over what stays.
+fn kept(op: &Attention, cx: &EvalCx<'_>, shape: &[u64; 4]) -> Vec<f64> {
+    let ratio = f64::from(op.dropout);
+    let factor = |(row, i): &(Philox, u64)| if row.uniform(*i) >= ratio { 1.0 / (1.0 - ratio) } else { 0.0 };
+    places(cx, DROPOUT, op.stream, shape).iter().map(factor).collect()
 }
 
 /// What a query sees.

@@ -5,13 +5,12 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types};
 use crate::ops::OpDef;
+use crate::ops::composed::composed;
 use crate::ops::def::expansion;
 use crate::ops::elementwise::FLOATS;
 use crate::ops::random_numbers::RandomKind;
 use crate::ops::source::{RandomSource, expect_source};
-use crate::ops::{
-    Affine, Constant, Expand, Grad, GradCx, Grads, GreaterOrEqual, NoGrad, Op, RandomNumbers, Where,
-};
+use crate::ops::{Constant, Expand, Grad, GradCx, Grads, NoGrad, Op, RandomNumbers};
 use crate::sample::{Fill, Sample};
 use crate::shape::{ValueType, sym, tensor};
 use crate::{Graph, NodeId, Patch, PatchRef};
@@ -101,7 +100,12 @@ impl OpDef for Dropout {
     fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
         let (node, name) = (graph.node(id), graph.node_name(id));
         if self.training {
-            return self.dropping(graph, id);
+            return composed(graph, id, |g, operands| match operands {
+                [Some(x), Some(low), Some(high), Some(step)] => {
+                    self.dropping(&g.composition("dropout"), *x, [*low, *high, *step]).into()
+                }
+                _ => Vec::new(),
+            });
         }
         let mut patch = expansion(graph, id);
         patch.replace(node.output(), PatchRef::Old(node.input(0)?));
@@ -124,38 +128,16 @@ impl Dropout {
         if self.ratio < 1.0 { 1.0 / (1.0 - self.ratio) } else { 1.0 }
     }
 
-    /// u, u ≥ ratio, and what that keeps.
-    fn dropping(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
-        let (node, name) = (graph.node(id), graph.node_name(id));
-        let mut patch = expansion(graph, id);
-        let mask = self.mask(&mut patch, graph, id)?;
-        let mul = self.scale();
-        let x = PatchRef::Old(node.input(0)?);
-        let scaled = patch.add(Affine { mul, add: 0.0 }, format!("{name}.scaled"), &[x]);
-        let zero = scalar(graph.ty(node.output()).dtype(), 0.0);
-        let zero = patch.add(zero, format!("{name}.zero"), &[]);
-        let y = patch.add(Where {}, name, &[mask, scaled, zero]);
-        patch.replace(node.output(), y);
-        if let Some(&of_mask) = node.outputs.get(1) {
-            patch.replace(of_mask, mask);
-        }
-        Some(patch)
+    /// x as training drops it, and u ≥ ratio.
+    pub(crate) fn dropping(&self, g: &GraphBuilder, x: Value, source: [Value; 3]) -> [Value; 2] {
+        let Some(ty) = g.type_of(x) else { return [x, x] };
+        let draw = RandomNumbers { shape: ty.shape.to_vec(), stream: self.stream, kind: RandomKind::Uniform };
+        let u = g.named("numbers").apply(draw, &source);
+        let ratio = g.constant_scalar(DType::F32, self.ratio.into());
+        let mask = g.named("mask").greater_or_equal(u, ratio);
+        let scaled = g.named("scaled").affine(x, self.scale(), 0.0);
+        [g.named("kept").select(mask, scaled, g.constant_scalar(ty.dtype(), 0.0)), mask]
     }
-
-    /// u ≥ ratio.
-    fn mask(&self, patch: &mut Patch, graph: &Graph, id: NodeId) -> Option<PatchRef> {
-        let (node, name) = (graph.node(id), graph.node_name(id));
-        let shape = graph.ty(node.output()).shape.to_vec();
-        let source = [node.input(1)?, node.input(2)?, node.input(3)?].map(PatchRef::Old);
-        let draw = RandomNumbers { shape, stream: self.stream, kind: RandomKind::Uniform };
-        let u = patch.add(draw, format!("{name}.numbers"), &source);
-        let ratio = patch.add(scalar(DType::F32, self.ratio), format!("{name}.ratio"), &[]);
-        Some(patch.add(GreaterOrEqual {}, format!("{name}.mask"), &[u, ratio]))
-    }
-}
-
-fn scalar(dtype: DType, value: f32) -> Constant {
-    Constant { data: Arc::new(scalar_tensor(dtype, value.into())) }
 }
 
 /// Two runs, which drop unlike elements.

@@ -6,7 +6,8 @@ use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::def::expansion;
 use crate::ops::elementwise::FLOATS;
-use crate::ops::{Grad, NodeCx, OpDef, Rounding, Transpose, Untransposed};
+use crate::ops::source::{RandomSource, expect_source};
+use crate::ops::{Dropout, Grad, NodeCx, Op, OpDef, Rounding, Transpose, Untransposed};
 use crate::sample::Sample;
 use crate::shape::ValueType;
 use crate::{Graph, NodeId, Patch, PatchRef, ValueId};
@@ -58,6 +59,11 @@ crate::op! {
     /// With `lse`, a second result is the logarithm of each query's sum, ln Σ e^s with the sink among the scores: f32
     /// \[B, Hq, Sq\] in either layout, −Inf where there is neither a key nor a sink. If nobody reads it, it is not
     /// made.
+    ///
+    /// With `dropout`, p = softmax(s) is dropped after the sum that divides it, as [`Dropout`](crate::ops::Dropout) of
+    /// training drops p\[B, Hq, Sq, Sk\]: p of key j is element ((b·Hq + h)·Sq + i)·Sk + j. Then there is a source of
+    /// random numbers, the op is what it is made of, and NaN among the values of a key that some query sees is read for
+    /// every query.
     pub struct Attention {
         /// Order of the axes.
         layout: AttentionLayout = AttentionLayout::Bhsd,
@@ -75,6 +81,10 @@ crate::op! {
         rounding: Rounding = Rounding::None,
         /// Whether the logarithms of the sums are a result, too.
         lse: bool = false,
+        /// Share of probabilities that are dropped; 0: none, and no source.
+        dropout: f32 = 0.0 => SHARE,
+        /// The stream of the numbers that say which.
+        stream: u64 = 0 => WORD,
     }
 }
 
@@ -90,13 +100,26 @@ impl Default for Attention {
             softcap: 0.0,
             rounding: Rounding::None,
             lse: false,
+            dropout: 0.0,
+            stream: 0,
         }
     }
 }
 
 impl OpDef for Attention {
-    const OPERANDS: &'static [&'static str] =
-        &["q", "k", "v", "mask?", "kv_len?", "offset?", "sinks?", "alibi?"];
+    const OPERANDS: &'static [&'static str] = &[
+        "q",
+        "k",
+        "v",
+        "mask?",
+        "kv_len?",
+        "offset?",
+        "sinks?",
+        "alibi?",
+        "seed_low?",
+        "seed_high?",
+        "step?",
+    ];
     const GRAD: Grad<Self> = Grad::Rule(super::attention_grad::rule);
     crate::rounds_factors!(3);
     const STEERS: &'static [&'static str] = &["kv_len", "offset"];
@@ -124,6 +147,7 @@ impl OpDef for Attention {
         self.check_mask(cx, [b, hq, sq, sk])?;
         [LENGTH, OFFSET].into_iter().try_for_each(|i| check_count(cx, i, b))?;
         [SINKS, ALIBI].into_iter().try_for_each(|i| check_heads(cx, i, hq))?;
+        self.check_source(cx, b)?;
         let [_, _, _, width] = self.layout.axes();
         let mut shape = cx.ty(0)?.shape.to_vec();
         shape[width] = dv.clone();
@@ -159,9 +183,39 @@ impl OpDef for Attention {
         Some(Untransposed { op: op.into(), operands, after: Some(Transpose { perm: vec![0, 2, 1, 3] }) })
     }
 
-    /// The same without logarithms that nobody reads.
+    fn stream(&self) -> Option<u64> {
+        self.drops().then_some(self.stream)
+    }
+
+    fn with_stream(&self, stream: u64) -> Option<Op> {
+        self.drops().then(|| Attention { stream, ..self.clone() }.into())
+    }
+
+    fn drops_inside(&self, cx: &NodeCx<'_>) -> Option<(Op, Vec<DimExpr>)> {
+        let op = Dropout { ratio: self.dropout, training: true, stream: self.stream };
+        self.drops().then(|| (op.into(), self.probabilities(cx)))
+    }
+
+    /// The attention that drops nothing.
+    fn for_inference(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
+        let node = graph.node(id);
+        let mut patch = Patch::new(format!("infer {}", graph.node_name(id)));
+        let left = node.inputs.iter().take(DROPOUT).rposition(Option::is_some).map_or(0, |last| last + 1);
+        let inputs = node.inputs.iter().take(left).map(|v| v.map(PatchRef::Old)).collect();
+        let op = Attention { dropout: 0.0, stream: 0, ..self.clone() };
+        let y = patch.add_opt(op, graph.node_name(id), inputs);
+        for (&old, number) in node.outputs.iter().zip(0..) {
+            patch.replace(old, y.result(number)?);
+        }
+        self.drops().then_some(patch)
+    }
+
+    /// The same without logarithms that nobody reads; what it is made of, where it drops probabilities.
     fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
         let node = graph.node(id);
+        if self.drops() {
+            return super::attention_composed::expand(self, graph, id);
+        }
         let unread = self.lse && node.outputs.get(1).is_some_and(|&lse| !graph.is_read(lse));
         unread.then(|| {
             let mut patch = expansion(graph, id);
@@ -175,6 +229,30 @@ impl OpDef for Attention {
 }
 
 impl Attention {
+    fn drops(&self) -> bool {
+        self.dropout > 0.0
+    }
+
+    /// There is a source of random numbers exactly where probabilities are dropped; it may have rows of batch entries.
+    fn check_source(&self, cx: &Infer<'_>, b: &DimExpr) -> Result<(), OpError> {
+        if self.drops() {
+            return expect_source(cx, DROPOUT, std::slice::from_ref(b));
+        }
+        match (DROPOUT..Self::OPERANDS.len()).any(|i| cx.opt(i).is_some()) {
+            true => Err(OpError::Invalid("it drops nothing (`dropout` is 0), but has a source".into())),
+            false => Ok(()),
+        }
+    }
+
+    /// The extents of all probabilities.
+    fn probabilities(&self, cx: &NodeCx<'_>) -> Vec<DimExpr> {
+        let extent = |operand: usize, axis: usize| {
+            let x = cx.operand(operand).map(|v| cx.graph.ty(v).shape[self.layout.axes()[axis]].clone());
+            x.unwrap_or(DimExpr::constant(0))
+        };
+        vec![extent(0, 0), extent(0, 1), extent(0, 2), extent(1, 2)]
+    }
+
     fn check_mask(&self, cx: &Infer<'_>, [b, hq, sq, sk]: [&DimExpr; 4]) -> Result<(), OpError> {
         let Some(mask) = cx.opt(3) else { return Ok(()) };
         if mask.dtype() != DType::Bool && !mask.dtype().is_float() {
@@ -201,6 +279,9 @@ pub const OFFSET: usize = 5;
 pub const SINKS: usize = 6;
 /// Slopes of heads.
 pub const ALIBI: usize = 7;
+
+/// The source of random numbers begins here.
+pub const DROPOUT: usize = 8;
 
 /// An optional count is one for all, or one for each batch entry.
 fn check_count(cx: &Infer<'_>, i: usize, b: &DimExpr) -> Result<(), OpError> {
@@ -241,6 +322,28 @@ impl GraphBuilder {
             let reason = "`attention` has one result; `attention_with` returns the log-sum-exp".to_owned();
             return self.wrong_call("attention", AttrError::Value { name: "lse", reason }.into());
         }
-        self.apply_all(op, &[Some(q), Some(k), Some(v), mask, kv_len])[0]
+        self.attend(op, &[Some(q), Some(k), Some(v), mask, kv_len], None)[0]
+    }
+
+    /// The node, with a source and a stream where it drops probabilities: the graph's and one of the node's name,
+    /// unless they are given.
+    #[track_caller]
+    pub(super) fn attend(
+        &self,
+        op: Attention,
+        operands: &[Option<Value>],
+        source: Option<RandomSource>,
+    ) -> Vec<Value> {
+        let drops = op.drops();
+        let source = source.or_else(|| drops.then(|| self.random_source()));
+        let Some(source) = source else { return self.apply_all(op, operands) };
+        let mut all = operands.to_vec();
+        all.resize(DROPOUT, None);
+        all.extend(source.operands().map(Some));
+        if !drops {
+            return self.apply_all(op, &all);
+        }
+        let given = u32::try_from(op.stream).ok().filter(|&stream| stream > 0);
+        self.apply_streamed("attention", given, |stream| Attention { stream, ..op }.into(), &all)
     }
 }

@@ -65,6 +65,7 @@ fn results(n: Size, op: &Attention, dtype: DType, with: &With, asked: [bool; 2])
             offset: count("offset", &with.offset),
             sinks: of_heads("sinks", with.sinks),
             alibi: of_heads("alibi", with.alibi),
+            source: None,
         };
         let (y, lse) = g.attention_with(qkv(g, n, op.layout, dtype), operands, op.clone());
         let all = [("y", y), ("lse", lse)];
@@ -243,6 +244,7 @@ fn symbolic(s: u64) -> Sample {
             offset: of_batch("places"),
             sinks: of_heads("sinks"),
             alibi: of_heads("alibi"),
+            source: None,
         };
         let op = Attention { layout: AttentionLayout::Bshd, causal: true, ..Attention::default() };
         let (y, lse) = g.attention_with(qkv, operands, op);

@@ -3,15 +3,15 @@
 //! With s the scores, lse the logarithms of their sums, which the node is asked for, p = e^(s − lse) over the allowed
 //! keys and t = tanh(scale·⟨q, k⟩/softcap): dv = pᵀ·dy, dp = dy·vᵀ, ds = p·(dp − Σ dp·p + dlse), dmask = Σ ds over what
 //! it was stretched along, and with dz = scale·ds·(1 − t²) (ds·scale without a cap): dq = dz·k, dk = dzᵀ·q. Σ dp·p over
-//! the keys is Σ dy·y over the width, as in FlashAttention (Dao et al. 2022, appendix B). The queries of a group of
-//! heads lie in one matrix \[B, Hkv, group·Sq, ·\], so that products sum over the group. A query without an allowed
-//! key has p = 0. Keys and values that no query may see are taken as zeros: NaN there has no effect.
+//! the keys is Σ dy·y over the width, as in FlashAttention (Dao et al. 2022, appendix B). Products sum over a group of
+//! heads. A query without an allowed key has p = 0. With dropout, dv is of what is left of p, and dp is dropped as p
+//! was.
 
-use super::attention::{ALIBI, Attention, AttentionLayout, SINKS};
-use super::attention_scores::Allowed;
+use super::attention::{ALIBI, Attention, SINKS};
+use super::attention_formula::{Formula, Given, Scores};
 use crate::builder::{GraphBuilder, Value};
 use crate::ops::gradient::{narrowed, wide};
-use crate::ops::{GradCx, Grads, MatMul, NoGrad};
+use crate::ops::{GradCx, Grads, NoGrad};
 use pumice_types::{DType, DimExpr};
 
 /// Gradients of queries, keys, values and a float mask.
@@ -38,17 +38,11 @@ fn expect_defined(cx: &GradCx<'_>) -> Result<(), NoGrad> {
     Ok(())
 }
 
-/// An attention computed again in f32, its operands in the order batch, heads, sequence, width.
+/// An attention computed again.
 struct Again<'a, 'b> {
-    op: &'a Attention,
     cx: &'a GradCx<'b>,
     g: &'a GraphBuilder,
-    /// B, Hkv, the query heads of a key head, Sq.
-    extents: [DimExpr; 4],
-    allowed: Option<Value>,
-    q: Value,
-    k: Value,
-    v: Value,
+    formula: Formula<'a>,
     /// t, where there is a cap.
     capped: Option<Value>,
     /// Probabilities: \[B, Hq, Sq, Sk\].
@@ -57,62 +51,36 @@ struct Again<'a, 'b> {
 
 impl<'a, 'b> Again<'a, 'b> {
     fn new(op: &'a Attention, cx: &'a GradCx<'b>) -> Result<Again<'a, 'b>, NoGrad> {
-        let g = cx.g;
-        let extents = extents(op, cx);
-        let allowed = Allowed::new(op, cx);
-        let [q, k, v] = operands(op, cx, &allowed, &extents).map(|x| cx.held(x));
-        let mut again = Again { op, cx, g, extents, allowed: allowed.keys(), q, k, v, capped: None, p: q };
-        let scores = again.scores(&allowed);
-        let lse = match allowed.is_shifted() {
-            true => None,
-            false => cx.ask(Attention { lse: true, ..op.clone() })?.get(1).copied(),
+        let given = Given::new(op, cx.g, cx.operands()).ok_or(NoGrad::Composed)?;
+        let formula = Formula::new(given, true, |x| cx.held(x));
+        let Scores { scores, capped } = formula.scores();
+        let p = if formula.allowed.is_shifted() {
+            formula.shares(&formula.sums(scores))
+        } else {
+            let results = cx.ask(Attention { lse: true, ..op.clone() })?;
+            probabilities(&formula, scores, *results.get(1).ok_or(NoGrad::Composed)?)
         };
-        again.p = again.probabilities(scores, lse);
-        Ok(again)
+        Ok(Again { cx, g: cx.g, formula, capped, p })
     }
 
-    /// s, −Inf where a key is not allowed.
-    fn scores(&mut self, allowed: &Allowed<'_, '_>) -> Value {
-        let (g, cap) = (self.g, self.op.softcap);
-        let products = self.scaled(self.heads(self.product([self.rows(self.q), self.k], false, true)));
-        let mut scores = products;
-        if cap > 0.0 {
-            let bounded = g.tanh(g.div(products, g.constant_scalar(DType::F32, f64::from(cap))));
-            self.capped = Some(bounded);
-            scores = g.affine(bounded, cap, 0.0);
+    /// Without those that the op dropped. Where this is read they are drawn again, so that none is kept.
+    fn dropped(&self, x: Value) -> Value {
+        let given = &self.formula.given;
+        if given.op.dropout == 0.0 {
+            return x;
         }
-        for added in allowed.added() {
-            scores = g.add(scores, added);
-        }
-        let none = g.constant_scalar(DType::F32, f64::NEG_INFINITY);
-        self.allowed.map_or(scores, |allowed| g.select(allowed, scores, none))
-    }
-
-    /// e^(s − lse), by the forward op's result where it has one of these scores.
-    fn probabilities(&self, scores: Value, lse: Option<Value>) -> Value {
-        let g = self.g;
-        // Of a query that sees nothing every score and lse are −Inf.
-        let lowest = g.constant_scalar(DType::F32, f64::from(f32::MIN));
-        let Some(lse) = lse else { return self.shares(scores, lowest) };
-        g.exp(g.sub(scores, g.max(&[g.unsqueeze(lse, &[3]), lowest])))
-    }
-
-    /// e^s over their sum, the sink's among them, from the largest score on, or from `lowest`.
-    fn shares(&self, scores: Value, lowest: Value) -> Value {
-        let g = self.g;
-        let sink = self.cx.opt(SINKS).map(|sinks| g.unsqueeze(wide(g, sinks), &[1, 2]));
-        let largest = [Some(g.reduce_max(scores, &[3], true)), sink, Some(lowest)];
-        let largest = g.stop_gradient(g.max(&largest.into_iter().flatten().collect::<Vec<_>>()));
-        let terms = g.exp(g.sub(scores, largest));
-        let sum = g.reduce_sum(terms, &[3], true);
-        let sum = sink.map_or(sum, |sink| g.add(sum, g.exp(g.sub(sink, largest))));
-        g.div(terms, g.max(&[sum, g.constant_scalar(DType::F32, f64::from(f32::MIN_POSITIVE))]))
+        let [seed_low, seed_high, step] = given.source();
+        let step = self.g.barrier(&[step], Some(x))[0];
+        self.g.apply(given.dropout(), &[x, seed_low, seed_high, step])
     }
 
     /// dv.
     fn of_values(&self, dy: Option<Value>) -> Value {
         match dy {
-            Some(dy) => self.back(self.product([self.p, dy].map(|v| self.rows(v)), true, false), 2),
+            Some(dy) => {
+                let factors = [self.dropped(self.p), dy].map(|v| self.formula.rows(v));
+                self.back(self.formula.product(factors, true, false), 2)
+            }
             None => self.cx.zeros(self.cx.x(2)),
         }
     }
@@ -122,9 +90,10 @@ impl<'a, 'b> Again<'a, 'b> {
         let cx = self.cx;
         let ds = self.of_scores(dy);
         let dmask = cx.opt(3).filter(|_| cx.wants(3)).map(|mask| self.of_mask(ds, mask));
-        let dz = self.rows(self.of_products(ds));
-        let dq = cx.wanted(0, || self.back(self.heads(self.product([dz, self.k], false, false)), 0));
-        let dk = cx.wanted(1, || self.back(self.product([dz, self.rows(self.q)], true, false), 1));
+        let f = &self.formula;
+        let dz = f.rows(self.of_products(ds));
+        let dq = cx.wanted(0, || self.back(f.heads(f.product([dz, f.k], false, false)), 0));
+        let dk = cx.wanted(1, || self.back(f.product([dz, f.rows(f.q)], true, false), 1));
         [dq, dk, dmask]
     }
 
@@ -132,9 +101,10 @@ impl<'a, 'b> Again<'a, 'b> {
     fn of_scores(&self, dy: Option<Value>) -> Value {
         let (g, cx) = (self.g, self.cx);
         let by_values = dy.map(|dy| {
-            let dp = self.heads(self.product([self.rows(dy), self.v], false, true));
+            let f = &self.formula;
+            let dp = self.dropped(f.heads(f.product([f.rows(dy), f.v], false, true)));
             let zero = g.constant_scalar(DType::F32, 0.0);
-            let dp = self.allowed.map_or(dp, |allowed| g.select(allowed, dp, zero));
+            let dp = f.allowed.keys().map_or(dp, |allowed| g.select(allowed, dp, zero));
             // A result of 16 bits was rounded after the sum.
             let of_result = cx.ty(cx.y(0)).dtype() == DType::F32;
             let terms = if of_result { g.mul(dy, self.in_order(cx.y(0))) } else { g.mul(dp, self.p) };
@@ -149,7 +119,7 @@ impl<'a, 'b> Again<'a, 'b> {
     fn of_products(&self, ds: Value) -> Value {
         let g = self.g;
         let slope = self.capped.map(|t| g.affine(g.square(t), -1.0, 1.0));
-        self.scaled(slope.map_or(ds, |slope| g.mul(ds, slope)))
+        self.formula.scaled(slope.map_or(ds, |slope| g.mul(ds, slope)))
     }
 
     /// The mask's: keys beyond it are none of it.
@@ -162,37 +132,8 @@ impl<'a, 'b> Again<'a, 'b> {
         if self.cx.shape(gradient) == shape { gradient } else { self.g.reshape_to(gradient, shape) }
     }
 
-    fn scaled(&self, x: Value) -> Value {
-        let (g, q) = (self.g, self.cx.x(0));
-        let width = self.cx.shape(q)[3].as_extent();
-        match (self.op.scale, width) {
-            (Some(scale), _) => g.affine(x, scale, 0.0),
-            (None, Some(width)) => g.affine(x, (1.0 / (width as f64).sqrt()) as f32, 0.0),
-            (None, None) => g.mul(x, g.rsqrt(g.cast(g.extent(q, 3), DType::F32))),
-        }
-    }
-
-    /// The product of two batches of matrices, rounded as the forward op's.
-    fn product(&self, factors: [Value; 2], trans_a: bool, trans_b: bool) -> Value {
-        self.g.apply(MatMul { trans_a, trans_b, rounding: self.op.rounding }, &factors)
-    }
-
-    /// \[B, Hq, Sq, ·\] as \[B, Hkv, group·Sq, ·\].
-    fn rows(&self, x: Value) -> Value {
-        let [b, heads, group, s] = &self.extents;
-        let last = self.cx.shape(x)[3].clone();
-        if group.is(1) { x } else { self.g.reshape_to(x, vec![b.clone(), heads.clone(), group * s, last]) }
-    }
-
-    /// \[B, Hkv, group·Sq, ·\] as \[B, Hq, Sq, ·\].
-    fn heads(&self, x: Value) -> Value {
-        let [b, heads, group, s] = &self.extents;
-        let last = self.cx.shape(x)[3].clone();
-        if group.is(1) { x } else { self.g.reshape_to(x, vec![b.clone(), heads * group, s.clone(), last]) }
-    }
-
     fn in_order(&self, x: Value) -> Value {
-        in_order(self.op, self.g, x)
+        self.formula.given.in_order(x)
     }
 
     /// A gradient in the layout and dtype of its operand.
@@ -201,29 +142,9 @@ impl<'a, 'b> Again<'a, 'b> {
     }
 }
 
-/// B, Hkv, the query heads of a key head, Sq.
-fn extents(op: &Attention, cx: &GradCx<'_>) -> [DimExpr; 4] {
-    let axes = op.layout.axes();
-    let of = |i: usize, axis: usize| cx.shape(cx.x(i))[axes[axis]].clone();
-    let heads = [0, 1].map(|i| of(i, 1).as_const().filter(|&n| n > 0).unwrap_or(1));
-    [of(0, 0), of(1, 1), DimExpr::constant(heads[0] / heads[1]), of(0, 2)]
-}
-
-/// Queries, keys and values in f32 and in the order batch, heads, sequence, width; zeros for what no query may see.
-fn operands(
-    op: &Attention,
-    cx: &GradCx<'_>,
-    allowed: &Allowed<'_, '_>,
-    extents: &[DimExpr; 4],
-) -> [Value; 3] {
-    let g = cx.g;
-    let [q, k, v] = [0, 1, 2].map(|i| wide(g, in_order(op, g, cx.x(i))));
-    let Some(seen) = allowed.seen(extents) else { return [q, k, v] };
-    let [k, v] = [k, v].map(|x| g.select(seen, x, g.constant_scalar(DType::F32, 0.0)));
-    [q, k, v]
-}
-
-/// \[B, H, S, ·\] of a value in the op's layout, or back.
-fn in_order(op: &Attention, g: &GraphBuilder, x: Value) -> Value {
-    if op.layout == AttentionLayout::Bhsd { x } else { g.transpose(x, &[0, 2, 1, 3]) }
+/// e^(s − lse), by the forward op's result.
+fn probabilities(formula: &Formula<'_>, scores: Value, lse: Value) -> Value {
+    let g = formula.given.g;
+    // Of a query that sees nothing every score and lse are −Inf.
+    g.exp(g.sub(scores, g.max(&[g.unsqueeze(lse, &[3]), formula.lowest()])))
 }

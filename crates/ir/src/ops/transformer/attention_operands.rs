@@ -5,6 +5,7 @@ use crate::error::OpError;
 use crate::infer::Infer;
 use crate::ops::Attention;
 use crate::ops::attention::AttentionLayout;
+use crate::ops::source::RandomSource;
 use crate::shape::ValueType;
 use pumice_types::DimExpr;
 
@@ -22,12 +23,17 @@ pub struct AttentionOperands {
     /// What a key adds to a score for each place that it lies after the query (ALiBi, where it is positive and keys lie
     /// before): floats of \[Hq\].
     pub alibi: Option<Value>,
+    /// Where an attention that drops probabilities draws; the graph's own source if not given.
+    pub source: Option<RandomSource>,
 }
 
 impl GraphBuilder {
     /// Attention with any of its operands (ONNX Attention; `sinks` and `alibi` are none of ONNX's) → the result as of
     /// [`GraphBuilder::attention`], and lse, the logarithm of each query's sum: f32 \[B, Hq, Sq\]. A result that nobody
     /// reads costs nothing. [`Attention`] says the formula; `op.lse` is set.
+    ///
+    /// An attention with `dropout` draws from `operands.source`; its stream is `op.stream`, or one by the node's name
+    /// where that is 0.
     ///
     /// Errors: as of [`Attention`].
     ///
@@ -50,9 +56,9 @@ impl GraphBuilder {
         operands: AttentionOperands,
         op: Attention,
     ) -> (Value, Value) {
-        let AttentionOperands { mask, kv_len, offset, sinks, alibi } = operands;
+        let AttentionOperands { mask, kv_len, offset, sinks, alibi, source } = operands;
         let given = [Some(q), Some(k), Some(v), mask, kv_len, offset, sinks, alibi];
-        let results = self.apply_all(Attention { lse: true, ..op }, &given);
+        let results = self.attend(Attention { lse: true, ..op }, &given, source);
         let [y, lse] = all_or_mistake(&results);
         (y, lse)
     }

@@ -43,14 +43,14 @@ crate::op! {
 impl AttentionParts {
     /// An attention in so many parts.
     pub fn of(op: &Attention, parts: u64) -> AttentionParts {
-        let Attention { layout, scale, causal, left, right, softcap, rounding, lse: _ } = op.clone();
+        let Attention { layout, scale, causal, left, right, softcap, rounding, .. } = op.clone();
         AttentionParts { layout, scale, causal, left, right, softcap, rounding, parts: parts as i64 }
     }
 
     /// The attention whose parts these are.
     pub fn whole(&self) -> Attention {
         let AttentionParts { layout, scale, causal, left, right, softcap, rounding, .. } = self.clone();
-        Attention { layout, scale, causal, left, right, softcap, rounding, lse: false }
+        Attention { layout, scale, causal, left, right, softcap, rounding, ..Attention::default() }
     }
 }
 

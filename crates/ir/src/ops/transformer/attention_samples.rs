@@ -86,6 +86,7 @@ pub fn samples() -> Vec<Sample> {
     samples.extend(values_that_are_not_finite());
     samples.extend([(1, 64), (20, 16), (9, 150)].map(|(queries, width)| equal_keys(queries, width)));
     samples.extend(super::attention_extended_samples::samples());
+    samples.extend(super::attention_dropout_samples::samples());
     samples
 }
 

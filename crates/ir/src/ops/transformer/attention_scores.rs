@@ -1,8 +1,8 @@
-//! Which keys a query of an `Attention` sees and what is added to its scores, made of ops, for its rule of gradients.
+//! Which keys a query of an `Attention` sees and what is added to its scores, made of ops.
 
-use super::attention::{ALIBI, Attention, LENGTH, OFFSET, SINKS};
-use crate::builder::{GraphBuilder, Value};
-use crate::ops::GradCx;
+use super::attention::{ALIBI, LENGTH, OFFSET, SINKS};
+use super::attention_formula::Given;
+use crate::builder::Value;
 use crate::ops::gradient::wide;
 use pumice_types::{DType, DimExpr};
 
@@ -10,10 +10,10 @@ use pumice_types::{DType, DimExpr};
 const FAR: i64 = 1 << 33;
 
 /// Rules of masking of a node.
-pub(super) struct Allowed<'a, 'b> {
-    op: &'a Attention,
-    cx: &'a GradCx<'b>,
-    g: &'a GraphBuilder,
+pub(super) struct Allowed<'a> {
+    given: Given<'a>,
+    /// Whether scores may be less by one number for each query.
+    shifts: bool,
     sq: DimExpr,
     sk: DimExpr,
     /// The mask over all keys, a float one in f32.
@@ -22,14 +22,15 @@ pub(super) struct Allowed<'a, 'b> {
     keys: Option<Value>,
 }
 
-impl<'a, 'b> Allowed<'a, 'b> {
-    pub fn new(op: &'a Attention, cx: &'a GradCx<'b>) -> Allowed<'a, 'b> {
-        let rows = op.layout.axes()[2];
-        let [sq, sk] = [0, 1].map(|i| cx.shape(cx.x(i))[rows].clone());
-        let mut allowed = Allowed { op, cx, g: cx.g, sq, sk, mask: None, keys: None };
-        allowed.mask = cx.opt(3).map(|mask| allowed.over_all_keys(mask));
+impl<'a> Allowed<'a> {
+    /// Of a node; `shifts` says that nobody asks for more of its scores than their probabilities.
+    pub fn new(given: Given<'a>, shifts: bool) -> Allowed<'a> {
+        let rows = given.op.layout.axes()[2];
+        let [sq, sk] = [0, 1].map(|i| given.shape(given.x(i))[rows].clone());
+        let mut allowed = Allowed { given, shifts, sq, sk, mask: None, keys: None };
+        allowed.mask = given.opt(3).map(|mask| allowed.over_all_keys(mask));
         let rules = [allowed.by_length(), allowed.by_window(), allowed.by_mask()];
-        allowed.keys = rules.into_iter().flatten().reduce(|a, b| cx.g.and(a, b));
+        allowed.keys = rules.into_iter().flatten().reduce(|a, b| given.g.and(a, b));
         allowed
     }
 
@@ -41,8 +42,8 @@ impl<'a, 'b> Allowed<'a, 'b> {
     /// Whether any query of the key head sees a key, that broadcasts to \[B, Hkv, Sk, 1\]; of extents B, Hkv, the
     /// query heads of a key head, Sq.
     pub fn seen(&self, extents: &[DimExpr; 4]) -> Option<Value> {
-        let (g, keys) = (self.g, self.keys?);
-        let rank = self.cx.ty(keys).rank();
+        let (g, keys) = (self.given.g, self.keys?);
+        let rank = self.given.ty(keys).rank();
         let ones: Vec<i64> = (0..4i64.saturating_sub(rank as i64)).collect();
         let keys = if ones.is_empty() { keys } else { g.unsqueeze(keys, &ones) };
         Some(g.unsqueeze(self.by_any_query(keys, extents), &[3]))
@@ -50,7 +51,7 @@ impl<'a, 'b> Allowed<'a, 'b> {
 
     /// Of keys of rank 4 whether any query of the key head sees them: broadcasts to \[B, Hkv, Sk\].
     fn by_any_query(&self, keys: Value, [_, heads, group, _]: &[DimExpr; 4]) -> Value {
-        let (g, shape) = (self.g, self.cx.shape(keys));
+        let (g, shape) = (self.given.g, self.given.shape(keys));
         if shape[1].is(1) {
             return g.reduce_any(keys, &[2], false);
         }
@@ -61,9 +62,9 @@ impl<'a, 'b> Allowed<'a, 'b> {
 
     /// What is added to scores: a float mask, alibi\[h\]·(j − place), where `is_shifted` says so without the offset.
     pub fn added(&self) -> Vec<Value> {
-        let (g, cx) = (self.g, self.cx);
-        let mask = self.mask.filter(|&mask| cx.ty(mask).dtype() == DType::F32);
-        let bias = cx
+        let (g, given) = (self.given.g, self.given);
+        let mask = self.mask.filter(|&mask| given.ty(mask).dtype() == DType::F32);
+        let bias = given
             .opt(ALIBI)
             .map(|slopes| g.mul(g.unsqueeze(wide(g, slopes), &[1, 2]), g.cast(self.distances(), DType::F32)));
         [mask, bias].into_iter().flatten().collect()
@@ -71,12 +72,12 @@ impl<'a, 'b> Allowed<'a, 'b> {
 
     /// Whether scores are those of the op but for one number for each query, which no probability depends on.
     pub fn is_shifted(&self) -> bool {
-        self.cx.opt(ALIBI).is_some() && self.cx.opt(SINKS).is_none()
+        self.shifts && self.given.opt(ALIBI).is_some() && self.given.opt(SINKS).is_none()
     }
 
     /// j − (i + offset), or j − i where scores may be shifted: a far place would take their precision.
     fn distances(&self) -> Value {
-        let g = self.g;
+        let g = self.given.g;
         if self.is_shifted() {
             return g.sub(self.numbers(), g.unsqueeze(g.range(0u64, self.sq.clone(), 1, DType::I32), &[1]));
         }
@@ -85,38 +86,38 @@ impl<'a, 'b> Allowed<'a, 'b> {
 
     /// The numbers of keys: i32 \[Sk\].
     fn numbers(&self) -> Value {
-        self.g.range(0u64, self.sk.clone(), 1, DType::I32)
+        self.given.g.range(0u64, self.sk.clone(), 1, DType::I32)
     }
 
     /// A count of rank 0 or \[B\], that broadcasts to \[B, Hq, Sq, Sk\].
     fn count(&self, i: usize) -> Option<Value> {
-        let count = self.cx.opt(i)?;
-        let shape = self.cx.shape(count);
-        Some(if shape.is_empty() { count } else { self.g.unsqueeze(count, &[1, 2, 3]) })
+        let count = self.given.opt(i)?;
+        let shape = self.given.shape(count);
+        Some(if shape.is_empty() { count } else { self.given.g.unsqueeze(count, &[1, 2, 3]) })
     }
 
     /// j < kv_len.
     fn by_length(&self) -> Option<Value> {
         let length = self.count(LENGTH)?;
-        Some(self.g.less(self.numbers(), length))
+        Some(self.given.g.less(self.numbers(), length))
     }
 
     /// i + offset in i64: \[Sq, 1\] or \[B, 1, Sq, 1\].
     fn places(&self) -> Value {
-        let (g, q) = (self.g, self.cx.x(0));
+        let (g, q) = (self.given.g, self.given.x(0));
         let rows = g.unsqueeze(g.range(0u64, self.sq.clone(), 1, DType::I64), &[1]);
         if let Some(offset) = self.count(OFFSET) {
             return g.add(rows, g.cast(offset, DType::I64));
         }
         let Some(length) = self.count(LENGTH) else { return rows };
-        let queries = g.extent(q, self.op.layout.axes()[2] as i64);
+        let queries = g.extent(q, self.given.op.layout.axes()[2] as i64);
         let [length, queries] = [length, queries].map(|v| g.cast(v, DType::I64));
         g.add(rows, g.sub(length, queries))
     }
 
     /// place − left ≤ j ≤ place + right, and ≤ place where the attention is causal.
     fn by_window(&self) -> Option<Value> {
-        let (g, op) = (self.g, self.op);
+        let (g, op) = (self.given.g, self.given.op);
         let far = |n: i64| n.min(FAR);
         let right = (op.right >= 0).then(|| far(op.right));
         let right = if op.causal { Some(0) } else { right };
@@ -127,7 +128,7 @@ impl<'a, 'b> Allowed<'a, 'b> {
 
     /// place + by, found in i64 and held to what can be compared in i32.
     fn bound(&self, by: i64) -> Value {
-        let g = self.g;
+        let g = self.given.g;
         let number = |v: i64| g.constant_scalar(DType::I64, v as f64);
         let moved = if by == 0 { self.places() } else { g.add(self.places(), number(by)) };
         let held = g.max(&[g.min(&[moved, number(i64::from(i32::MAX))]), number(-1)]);
@@ -137,19 +138,19 @@ impl<'a, 'b> Allowed<'a, 'b> {
     /// True, or above −Inf.
     fn by_mask(&self) -> Option<Value> {
         let mask = self.mask?;
-        let none = self.g.constant_scalar(DType::F32, f64::NEG_INFINITY);
-        let is_bool = self.cx.ty(mask).dtype() == DType::Bool;
-        Some(if is_bool { mask } else { self.g.not_equal(mask, none) })
+        let none = self.given.g.constant_scalar(DType::F32, f64::NEG_INFINITY);
+        let is_bool = self.given.ty(mask).dtype() == DType::Bool;
+        Some(if is_bool { mask } else { self.given.g.not_equal(mask, none) })
     }
 
     /// The mask with keys beyond it, which are not allowed.
     fn over_all_keys(&self, mask: Value) -> Value {
-        let g = self.g;
-        let (mask, missing) = match self.cx.ty(mask).dtype() {
+        let g = self.given.g;
+        let (mask, missing) = match self.given.ty(mask).dtype() {
             DType::Bool => (mask, g.constant_scalar(DType::Bool, 0.0)),
             _ => (wide(g, mask), g.constant_scalar(DType::F32, f64::NEG_INFINITY)),
         };
-        match self.cx.shape(mask).last() {
+        match self.given.shape(mask).last() {
             Some(keys) if *keys != self.sk => self.lengthened(mask, missing, keys),
             _ => mask,
         }
@@ -157,9 +158,9 @@ impl<'a, 'b> Allowed<'a, 'b> {
 
     /// A mask of so many keys with `missing` for all others.
     fn lengthened(&self, mask: Value, missing: Value, keys: &DimExpr) -> Value {
-        let g = self.g;
+        let g = self.given.g;
         let longer = |by: i64| {
-            let mut shape = self.cx.shape(mask);
+            let mut shape = self.given.shape(mask);
             shape.pop();
             shape.push(DimExpr::constant(by));
             g.concat(&[mask, g.expand_to(missing, shape)], -1)

@@ -1,7 +1,10 @@
 //! Softmax, attention, position (OPS 3.7).
 
 pub mod attention;
+mod attention_composed;
+mod attention_dropout_samples;
 mod attention_extended_samples;
+mod attention_formula;
 mod attention_grad;
 pub mod attention_merge;
 pub mod attention_operands;
