@@ -1,11 +1,12 @@
 """Curves of training: a perceptron and a CNN with batch norm on scikit-learn's digits, a GPT of characters on
-tests/data/text/shakespeare.txt; 200 steps each, in PyTorch.
+tests/data/text/shakespeare.txt, 200 steps each; a MiniLM on pairs that are made here, 60 steps; in PyTorch.
 
-python curves.py ../data      (torch 2.15, scikit-learn 1.9, numpy)
+python curves.py ../data [NAME ..]      (torch 2.15, scikit-learn 1.9, numpy; NAME: mlp, cnn, gpt, minilm, else all)
 
 Writes into curves/: digits.bin, and for each model a .json (its tensors, losses in f64, how far four curves in f32
 lie from them, how far f32's gradients lie from f64's) and a .bin (gradients before the first step: f64's as f32; of
-tensors of more than KEPT elements every k-th element, k by `every`).
+tensors of more elements than are kept every k-th element, k by `every`). Gradients that are 0 by algebra (`zero`) are
+in neither.
 
 First values and batches are words of Philox4x32-10 with the seed SEED (pumice_types::philox): tensor number i is
 middle + reach * (2 u - 1) with u the uniform numbers of stream i, step 0; the batch of step t takes the words of
@@ -23,7 +24,7 @@ import torch
 import torch.nn.functional as F
 from sklearn.datasets import load_digits
 
-SEED, STEPS, KEPT, ROWS = 23, 200, 4096, 1024
+SEED, ROWS = 23, 1024
 BATCH = 1000
 OUT = pathlib.Path(sys.argv[1]) / "curves"
 
@@ -60,7 +61,13 @@ def norm(name, width):
     return [(f"{name}.weight", [width], 1.0, 0.1), (f"{name}.bias", [width], 0.0, 0.1)]
 
 
-class Digits:
+class Model:
+    """What a model may say otherwise: how long it is trained, how much of a gradient is kept, which are exactly 0."""
+
+    steps, kept, zero = 200, 4096, ()
+
+
+class Digits(Model):
     def __init__(self):
         digits = load_digits()
         self.images, self.classes = digits.data[:ROWS].astype(np.uint8), digits.target[:ROWS].astype(np.uint8)
@@ -107,7 +114,7 @@ class Cnn(Digits):
         return torch.optim.SGD(params, lr=0.02, momentum=0.9), lambda n: 0.02, None
 
 
-class Gpt:
+class Gpt(Model):
     name, rows, width, heads, context, layers = "gpt", 4, 64, 4, 64, 2
 
     def __init__(self):
@@ -150,12 +157,74 @@ class Gpt:
         return torch.optim.AdamW(params, lr=1, weight_decay=0.01), rate, 1.0
 
 
+class MiniLm(Model):
+    """all-MiniLM-L6-v2 with fewer words and a narrower stream, as crates/models builds it: six layers of twelve heads,
+    norms after the sums, a mean over the tokens that a row has, length 1. Its loss is that of pairs in a batch.
+
+    The words of a batch: for each row (the pairs' first texts, then the second) one for its length and one for each
+    token; then one for the topic of the first pair, after which the others' follow. Three tokens of four are one of
+    their topic's eight words, the others any word."""
+
+    name, rows, steps, kept = "minilm", 8, 60, 512
+    width, heads, layers, wide, vocab, positions, tokens = 96, 12, 6, 384, 256, 32, 16
+    topics, shortest, scale = 16, 4, 20.0
+    zero = tuple(f"encoder.layer.{i}.attention.self.key.bias" for i in range(layers))
+
+    def __init__(self):
+        w, rows = self.width, dict(word=self.vocab, position=self.positions, token_type=2)
+        self.tensors = [(f"embeddings.{n}_embeddings.weight", [r, w], 0.0, 0.05) for n, r in rows.items()]
+        self.tensors += norm("embeddings.LayerNorm", w)
+        for i in range(self.layers):
+            at = f"encoder.layer.{i}."
+            for part in ("query", "key", "value"):
+                self.tensors += linear(f"{at}attention.self.{part}", w, w)
+            self.tensors += linear(f"{at}attention.output.dense", w, w) + norm(f"{at}attention.output.LayerNorm", w)
+            self.tensors += linear(f"{at}intermediate.dense", self.wide, w) + linear(f"{at}output.dense", w, self.wide)
+            self.tensors += norm(f"{at}output.LayerNorm", w)
+
+    def batch(self, step, rows):
+        drawn = words(BATCH, step, 2 * rows * (self.tokens + 1) + 1).astype(np.int64)
+        texts, topics = drawn[:-1].reshape(2 * rows, -1), (drawn[-1] + np.arange(rows)) % self.topics
+        lengths = self.shortest + texts[:, 0] % (self.tokens - self.shortest + 1)
+        of_topic = np.tile(topics, 2)[:, None] * 8 + (texts[:, 1:] >> 2) % 8
+        ids = np.where(texts[:, 1:] % 4 > 0, of_topic, (texts[:, 1:] >> 2) % self.vocab)
+        ids[np.arange(self.tokens) >= lengths[:, None]] = 0
+        return [torch.tensor(x) for x in (ids[:rows], lengths[:rows], ids[rows:], lengths[rows:])]
+
+    def embed(self, p, ids, lengths):
+        affine = lambda name: (p[f"{name}.weight"], p[f"{name}.bias"])
+        normed = lambda name, v: F.layer_norm(v, (self.width,), *affine(name), eps=1e-12)
+        b, t = ids.shape
+        word, position, kind = (p[f"embeddings.{n}_embeddings.weight"] for n in ("word", "position", "token_type"))
+        x = normed("embeddings.LayerNorm", F.embedding(ids, word) + position[:t] + kind[0])
+        there = torch.arange(t) < lengths[:, None]
+        for i in range(self.layers):
+            at = f"encoder.layer.{i}."
+            part = lambda n: F.linear(x, *affine(f"{at}attention.self.{n}")).reshape(b, t, self.heads, -1)
+            heads = lambda n: part(n).transpose(1, 2)
+            scores = heads("query") @ heads("key").transpose(-1, -2) / math.sqrt(self.width // self.heads)
+            seen = scores.masked_fill(~there[:, None, None], -math.inf).softmax(-1) @ heads("value")
+            seen = F.linear(seen.transpose(1, 2).reshape(b, t, -1), *affine(f"{at}attention.output.dense"))
+            x = normed(f"{at}attention.output.LayerNorm", seen + x)
+            h = F.linear(F.gelu(F.linear(x, *affine(f"{at}intermediate.dense"))), *affine(f"{at}output.dense"))
+            x = normed(f"{at}output.LayerNorm", h + x)
+        return F.normalize((x * there[..., None]).sum(1) / lengths[:, None], dim=-1)
+
+    def loss(self, p, batch):
+        a, b = self.embed(p, *batch[:2]), self.embed(p, *batch[2:])
+        return F.cross_entropy(self.scale * a @ b.T, torch.arange(len(a)))
+
+    def optimizer(self, params):
+        # Warm-up over 10 updates.
+        return torch.optim.AdamW(params, lr=1, weight_decay=0.01), lambda n: 3e-4 * min(1, (n + 1) / 10), 1.0
+
+
 def train(model, dtype, reverse=False):
     """Gradients before the first step, and the loss of every step."""
     params = {n: torch.nn.Parameter(torch.tensor(v, dtype=dtype)) for n, v in first_values(model.tensors).items()}
     optimizer, rate, clip = model.optimizer(params.values())
     losses, first = [], None
-    for step in range(STEPS):
+    for step in range(model.steps):
         batch = model.batch(step, model.rows)
         batch = [x.to(dtype) if x.is_floating_point() else x for x in batch]
         batch = [x.flip(0) for x in batch] if reverse else batch
@@ -173,9 +242,9 @@ def train(model, dtype, reverse=False):
     return first, losses
 
 
-def every(count):
+def every(count, kept):
     """Of a tensor of so many elements one of so many is kept: an odd number, so that no axis is left out."""
-    k = -(-count // KEPT)
+    k = -(-count // kept)
     return k + 1 - k % 2 if k > 1 else 1
 
 
@@ -192,6 +261,8 @@ def write(model):
             with torch.backends.mkldnn.flags(enabled=fast):
                 runs.append(train(model, torch.float32, reverse))
     l2 = lambda x: math.sqrt((x * x).sum())
+    gradients = {n: v for n, v in gradients.items() if n not in model.zero}
+    every_of = [every(g.size, model.kept) for g in gradients.values()]
     apart = {n: max(l2(g[n] - v) / l2(v) for g, _ in runs) for n, v in gradients.items()}
     curves = [c for _, c in runs]
     made = dict(
@@ -199,22 +270,26 @@ def write(model):
         rows=model.rows,
         seed=SEED,
         tensors=model.tensors,
-        every=[every(g.size) for g in gradients.values()],
+        every=every_of,
         gradients_apart=[float(f"{v:.3g}") for v in apart.values()],
         first_10_apart=largest(curves, losses, 10),
-        apart=largest(curves, losses, STEPS),
+        apart=largest(curves, losses, model.steps),
         losses=losses,
     )
     if hasattr(model, "letters"):
         made["letters"] = model.letters
+    if model.zero:
+        made["zero"] = model.zero
     (OUT / f"{model.name}.json").write_text(json.dumps(made, indent=None).replace("], ", "],\n") + "\n")
-    kept = np.concatenate([g[:: every(g.size)] for g in gradients.values()])
+    kept = np.concatenate([g[::k] for g, k in zip(gradients.values(), every_of)])
     (OUT / f"{model.name}.bin").write_bytes(kept.astype("<f4").tobytes())
     print(model.name, losses[0], losses[-1], made["first_10_apart"], made["apart"], max(apart.values()), kept.size)
 
 
 OUT.mkdir(exist_ok=True)
+wanted = sys.argv[2:]
 digits = Digits()
 (OUT / "digits.bin").write_bytes(digits.images.tobytes() + digits.classes.tobytes())
-for one in (Mlp(), Cnn(), Gpt()):
-    write(one)
+for one in (Mlp(), Cnn(), Gpt(), MiniLm()):
+    if not wanted or one.name in wanted:
+        write(one)

@@ -12,7 +12,11 @@ use std::f64::consts::PI;
 pub trait Model {
     /// Under which the script wrote it.
     fn name(&self) -> &'static str;
-    /// Its loss over the inputs `x` and `y`.
+    /// Steps of its curve.
+    fn steps(&self) -> usize {
+        200
+    }
+    /// Its loss over its batch's inputs.
     fn loss(&self, g: &GraphBuilder, golden: &Golden, params: &Params<'_>) -> Value;
     fn batch(&self, golden: &Golden, step: u32) -> Batch;
     fn recipe(&self) -> Recipe;
