@@ -6,63 +6,19 @@ instead of the committed cases those that fresh_shapes.py drew)
 Needs a CUDA device, torch, and for S2 transformers. TF32 is off. Times are CUDA events around the replay of a CUDA graph
 of the work (short work several times over), the median of 15 after half a second of the work itself; random numbers.
 """
-import datetime
 import json
 import pathlib
 import sys
-import time
 
 import torch
+from torch_clock import DEVICE, Lines, graphed, times
 
-torch.backends.cuda.matmul.allow_tf32 = False
-torch.backends.cudnn.allow_tf32 = False
-torch.backends.cudnn.benchmark = True
-DEVICE = "cuda"
-TODAY = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
 ONLY = sys.argv[2] if len(sys.argv) > 2 else ""
-OUT = open(sys.argv[1], "w", encoding="utf-8")
-
-
-def times(work, samples=15, warm=0.5):
-    """Median, min and max in microseconds; the work itself holds the clocks up first."""
-    begin = time.time()
-    while time.time() - begin < warm:
-        work()
-        torch.cuda.synchronize()
-    seen = []
-    for _ in range(samples):
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
-        work()
-        end.record()
-        end.synchronize()
-        seen.append(start.elapsed_time(end) * 1e3)
-    seen.sort()
-    return seen[len(seen) // 2], seen[0], seen[-1]
-
-
-def graphed(work, times_over=1):
-    """The work as a CUDA graph."""
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            work()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(times_over):
-            work()
-    return graph.replay
+OUT = Lines(sys.argv[1])
 
 
 def write(case, measured, over, how):
-    median, low, high = (t / over for t in measured)
-    source = f"PyTorch {torch.__version__}, {how}, {torch.cuda.get_device_name()}, {TODAY}"
-    line = json.dumps({"case": case, "us": median, "min": low, "max": high, "from": source})
-    print(line, flush=True)
-    OUT.write(line + "\n")
-    OUT.flush()
+    OUT.write(case, [t / over for t in measured], how)
 
 
 def case(name, make, over=1, warm=0.5):

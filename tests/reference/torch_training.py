@@ -2,23 +2,20 @@
 
 usage: torch_training.py OUT.jsonl [TEXT [bf16]]      (TEXT: only cases whose name contains it, "" all)
 
-Needs a CUDA device and torch. TF32 is off, AdamW is the fused one; bf16: under autocast. Lines and times as torch_bench.py.
+Needs torch and a CUDA device; without one small sizes show that everything runs. TF32 is off, optimizers are the fused
+ones; bf16: under autocast. Bytes are the most that PyTorch had allocated at once, of the way that counts: weights,
+moments, gradients and what the forward pass keeps.
 """
-import datetime
-import json
 import sys
-import time
 
 import torch
 from torch import nn
+from torch_clock import DEVICE, HAS_CUDA, Lines, graphed, times
 
-torch.backends.cuda.matmul.allow_tf32 = False
-torch.backends.cudnn.allow_tf32 = False
-torch.backends.cudnn.benchmark = True
-DEVICE = "cuda"
 ONLY = sys.argv[2] if len(sys.argv) > 2 else ""
 BF16 = len(sys.argv) > 3 and sys.argv[3] == "bf16"
-OUT = open(sys.argv[1], "w", encoding="utf-8")
+TINY = not HAS_CUDA
+OUT = Lines(sys.argv[1])
 
 
 class Block(nn.Module):
@@ -87,35 +84,40 @@ class ResNet(nn.Module):
         return self.fc(self.body(x).mean((2, 3)))
 
 
-def times(work, over, samples=15, warm=0.5):
-    begin = time.time()
-    while time.time() - begin < warm:
-        work()
-        torch.cuda.synchronize()
-    seen = []
-    for _ in range(samples):
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
-        for _ in range(over):
-            work()
-        end.record()
-        end.synchronize()
-        seen.append(start.elapsed_time(end) * 1e3 / over)
-    seen.sort()
-    return seen[len(seen) // 2], seen[0], seen[-1]
+class Layer(nn.Module):
+    """As BERT: norms after the sums."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.query, self.key, self.value, self.dense = (nn.Linear(width, width) for _ in range(4))
+        self.norm, self.output_norm = nn.LayerNorm(width, 1e-12), nn.LayerNorm(width, 1e-12)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        b, s, d = x.shape
+        q, k, v = (part(x).view(b, s, self.heads, -1).transpose(1, 2) for part in (self.query, self.key, self.value))
+        h = nn.functional.scaled_dot_product_attention(q, k, v)
+        x = self.norm(x + self.dense(h.transpose(1, 2).reshape(b, s, d)))
+        return self.output_norm(x + self.down(nn.functional.gelu(self.up(x))))
 
 
-def graphed(work):
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            work()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        work()
-    return graph.replay
+class MiniLm(nn.Module):
+    """all-MiniLM-L6-v2 over the first and the second texts of pairs: 20 times the cosines of each with each. Texts are
+    as long as the batch, so nothing is masked."""
+
+    def __init__(self, layers=6, width=384, heads=12, vocab=30522, positions=512):
+        super().__init__()
+        self.words, self.positions, self.types = (nn.Embedding(n, width) for n in (vocab, positions, 2))
+        self.norm = nn.LayerNorm(width, 1e-12)
+        self.layers = nn.ModuleList(Layer(width, heads) for _ in range(layers))
+
+    def forward(self, ids):
+        x = self.norm(self.words(ids) + self.positions.weight[: ids.shape[1]] + self.types.weight[0])
+        for layer in self.layers:
+            x = layer(x)
+        first, second = nn.functional.normalize(x.float().mean(1), dim=-1).chunk(2)
+        return 20 * first @ second.T
 
 
 def case(name, model, x, target, over=1):
@@ -125,30 +127,41 @@ def case(name, model, x, target, over=1):
     if "resnet" in name:
         optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, fused=True)
     else:
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01, fused=True, capturable=True)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01, fused=True, capturable=HAS_CUDA)
 
     def step():
         optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cuda", torch.bfloat16, enabled=BF16):
+        with torch.autocast(DEVICE, torch.bfloat16, enabled=BF16):
             loss = nn.functional.cross_entropy(model(x).float(), target)
         loss.backward()
         optimizer.step()
 
-    ways = {"eager": times(step, over), "CUDA graph": times(graphed(step), over)}
-    peak = torch.cuda.max_memory_allocated()
-    for way, (us, low, high) in ways.items():
-        print(f"{name} {way}: {us:.1f} us", flush=True)
+    ways = {}
+    for way, made in (("eager", lambda: step), ("CUDA graph", lambda: graphed(step))):
+        if HAS_CUDA:
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+        us = times(made(), over)
+        peak = torch.cuda.max_memory_allocated() if HAS_CUDA else 0
+        print(f"{name} {way}: {us[0]:.1f} us, {peak / 1e6:.1f} MB", flush=True)
+        ways[way] = us, peak
     way = min(ways, key=lambda way: ways[way][0])
-    today = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
-    source = f"PyTorch {torch.__version__}, {way}{', bf16' if BF16 else ''}, {torch.cuda.get_device_name()}, {today}"
-    us, low, high = ways[way]
-    line = {"case": name, "us": us, "min": low, "max": high, "from": source, "bytes": peak}
-    OUT.write(json.dumps(line) + "\n")
-    OUT.flush()
+    us, peak = ways[way]
+    OUT.write(name, us, way + (", bf16" if BF16 else ""), bytes=peak)
 
 
-ids = torch.randint(0, 50257, (4, 512), device=DEVICE)
-case("G13.gpt_b4_s512", Gpt, ids, torch.randint(0, 50257, (2048,), device=DEVICE))
-images, classes = torch.randn(32, 3, 224, 224, device=DEVICE), torch.randint(0, 1000, (32,), device=DEVICE)
-case("G13.resnet50_b32", ResNet, images, classes)
-case("G13.mlp", mlp, torch.randn(128, 784, device=DEVICE), torch.randint(0, 10, (128,), device=DEVICE), over=32)
+def classes(*shape, among):
+    return torch.randint(0, among, shape, device=DEVICE)
+
+
+if TINY:
+    case("G13.gpt", lambda: Gpt(2, 64, 4, 300, 32), classes(2, 32, among=300), classes(64, among=300))
+    case("G13.minilm", lambda: MiniLm(2, 48, 4, 300, 32), classes(8, 16, among=300), torch.arange(4))
+    case("G13.mlp", mlp, torch.randn(8, 784), classes(8, among=10), over=2)
+else:
+    case("G13.gpt_b4_s512", Gpt, classes(4, 512, among=50257), classes(2048, among=50257))
+    pairs = torch.arange(32, device=DEVICE)
+    case("G13.minilm_p32_s128", MiniLm, classes(64, 128, among=30522), pairs)
+    images = torch.randn(32, 3, 224, 224, device=DEVICE)
+    case("G13.resnet50_b32", ResNet, images, classes(32, among=1000))
+    case("G13.mlp", mlp, torch.randn(128, 784, device=DEVICE), classes(128, among=10), over=32)

@@ -16,6 +16,7 @@ mod experts;
 mod forward;
 mod found;
 mod ordered;
+mod pairs;
 mod pin;
 mod pools;
 mod products;

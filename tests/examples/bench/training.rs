@@ -3,6 +3,7 @@
 use crate::Case;
 use crate::clock::{Pace, Times};
 use crate::data;
+use crate::pairs::Pairs;
 use crate::rig::{self, Rig, size};
 use crate::row::{Bar, Figures, Outcome, Row};
 use pumice::train::{AdamW, Recipe, Schedule, Sgd, StepGraphs, TABLE_ROWS, names, step_graphs};
@@ -19,8 +20,11 @@ pub fn cases(full: bool) -> Vec<Case> {
     let gpt =
         size(full, Gpt::SMALL, Gpt { layers: 2, width: 64, heads: 4, vocab: 300, tokens: 32, batch: 2 });
     let mlp = size(full, Mlp { batch: 128, sizes: [784, 128, 10] }, Mlp { batch: 8, sizes: [32, 16, 10] });
+    let few = Pairs { layers: 2, width: 48, heads: 4, vocab: 300, positions: 32, tokens: 16, pairs: 4 };
+    let pairs = size(full, Pairs::MINILM, few);
     let small = [
         case(format!("G13.gpt_b{}_s{}", gpt.batch, gpt.tokens), move || gpt.training()),
+        case(format!("G13.minilm_p{}_s{}", pairs.pairs, pairs.tokens), move || pairs.training()),
         case("G13.mlp".to_owned(), move || mlp.training()),
     ];
     // Minutes on a CPU.
@@ -32,18 +36,23 @@ fn case(name: String, make: impl Fn() -> Outcome<Training> + 'static) -> Case {
     Case::new(name.clone(), move |rig| make()?.measure(rig, &name))
 }
 
-/// The smallest and the largest first value of the param of a name.
+/// The smallest and the largest value of what has a name.
 type Values = dyn Fn(&str) -> (f32, f32);
 
 /// A network and how it is trained.
-struct Training {
-    graph: Graph,
-    recipe: Recipe,
-    /// Tokens, or classes.
-    classes: u64,
-    /// The smallest and the largest first value of a param.
-    values: Box<Values>,
-    bar: Bar,
+pub struct Training {
+    pub graph: Graph,
+    pub recipe: Recipe,
+    /// What inputs of integers hold.
+    pub integers: Box<Values>,
+    /// What params hold at first.
+    pub values: Box<Values>,
+    pub bar: Bar,
+}
+
+/// Tokens or classes, of which there are so many.
+fn among(classes: u64) -> Box<Values> {
+    Box::new(move |_| (0.0, classes as f32 - 1.0))
 }
 
 /// Weights near 0, those of norms 1, biases 0.
@@ -68,7 +77,7 @@ fn resnet(batch: u64) -> Outcome<Training> {
     Ok(Training {
         graph: net.graph,
         recipe: Recipe::new(sgd).schedule(Schedule::constant(0.01)),
-        classes: 1000,
+        integers: among(1000),
         values: Box::new(values),
         bar: Bar::Ratio(0.7),
     })
@@ -90,7 +99,7 @@ impl Gpt {
 
     fn training(&self) -> Outcome<Training> {
         let (graph, values) = (self.graph()?, Box::new(small_values));
-        Ok(Training { graph, recipe: adam_w(), classes: self.vocab, values, bar: Bar::Ratio(0.9) })
+        Ok(Training { graph, recipe: adam_w(), integers: among(self.vocab), values, bar: Bar::Ratio(0.9) })
     }
 
     fn graph(&self) -> Outcome<Graph> {
@@ -145,7 +154,7 @@ struct Mlp {
 impl Mlp {
     fn training(&self) -> Outcome<Training> {
         let (graph, values) = (self.graph()?, Box::new(small_values));
-        Ok(Training { graph, recipe: adam_w(), classes: self.sizes[2], values, bar: Bar::Ratio(0.6) })
+        Ok(Training { graph, recipe: adam_w(), integers: among(self.sizes[2]), values, bar: Bar::Ratio(0.6) })
     }
 
     fn graph(&self) -> Outcome<Graph> {
@@ -172,7 +181,7 @@ impl Training {
         let exe = pumice::compile_entries(&[("step", &graphs.step)], &rig.device, &options)?;
         let mut run = Run { session: exe.session()?, graphs: &graphs, updates: 0 };
         run.fill(&exe, &*self.values)?;
-        run.bind(&exe, self.classes)?;
+        run.bind(&exe, &*self.integers)?;
         let before = run.loss()?;
         let times = run.times(rig.gpu_pace())?;
         let after = run.loss()?;
@@ -217,8 +226,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The batch: integers are tokens or classes, of which there are so many.
-    fn bind(&mut self, exe: &Executable, classes: u64) -> Outcome {
+    /// The batch.
+    fn bind(&mut self, exe: &Executable, integers: &Values) -> Outcome {
         let own = |name: &str| name != names::NUMBERS && name != names::BASE;
         for (seed, input) in exe.inputs().into_iter().filter(|input| own(&input.name)).enumerate() {
             let shape: Vec<u64> = input.shape.iter().map(|extent| extent.max).collect();
@@ -228,7 +237,8 @@ impl Run<'_> {
                 let drawn = Tensor::new(&drawn(-1.0, 1.0), &shape)?;
                 self.session.bind_input(&input.name, drawn.view())?;
             } else {
-                let drawn: Vec<i32> = drawn(0.0, classes as f32 - 1.0).iter().map(|&v| v as i32).collect();
+                let (low, high) = integers(&input.name);
+                let drawn: Vec<i32> = drawn(low, high).iter().map(|&v| v as i32).collect();
                 self.session.bind_input(&input.name, Tensor::new(&drawn, &shape)?.view())?;
             }
         }
