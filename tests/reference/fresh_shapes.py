@@ -178,4 +178,5 @@ def main():
     json.dump(cases | {"odd": []}, sys.stdout, indent=1)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,9 +1,9 @@
-//! Which kernels the graphs of S1 and F8 get, in full size, on a device or on a target that need not be there. Nothing
+//! Which kernels the graphs of S1, F8 and G15 get, in full size, on a device or on a target that need not be there. Nothing
 //! runs.
 
 use crate::rig::Rig;
 use crate::row::Outcome;
-use crate::{Args, Spelled, of_kernels};
+use crate::{Args, Case, Spelled, backward, of_kernels};
 use pumice::{OptOptions, Options};
 use pumice_plan::{Plan, StepKind};
 use pumice_types::Target;
@@ -18,16 +18,19 @@ pub fn print(args: &Args, target: &str) -> Outcome {
         name => Target::profile(name).ok_or_else(|| format!("`{name}` is no target: h200, lavapipe"))?,
     };
     println!("{}: {}; table {}", target.name, target.tuning, target.table.id());
-    for (name, kernels) in of(&target, &args.only)? {
+    let mut cases = of_kernels(true)?;
+    cases.extend(backward::cases(true)?);
+    cases.retain(|case| case.is_wanted(&args.only));
+    for (name, kernels) in of(&target, cases)? {
         println!("{name}: {}", kernels.join("; "));
     }
     Ok(())
 }
 
 /// Cases by name with their kernels.
-fn of(target: &Target, only: &[String]) -> Outcome<Vec<(String, Vec<String>)>> {
+fn of(target: &Target, cases: Vec<Case>) -> Outcome<Vec<(String, Vec<String>)>> {
     let mut all = Vec::new();
-    for case in of_kernels(true)?.into_iter().filter(|case| case.is_wanted(only)) {
+    for case in cases {
         let Some(graph) = &case.graph else { continue };
         let Spelled { graph, fused } = graph()?;
         let opt = if fused { OptOptions::default() } else { OptOptions::none() };
@@ -62,6 +65,10 @@ mod tests {
         serde_json::from_str(text).expect("a snapshot")
     }
 
+    fn kernels_of(target: &Target) -> Vec<(String, Vec<String>)> {
+        of(target, of_kernels(true).expect("committed lists")).expect("every case compiles")
+    }
+
     /// An H200 under a name that nobody knows gets the kernels that were measured to be best on it: the rows of the
     /// table `gpu` say their conditions in compute units and rates, and the rates are estimated from the units.
     #[test]
@@ -70,7 +77,7 @@ mod tests {
         let unknown = Snapshot { name: "Some GPU".into(), ..snapshot() };
         let unknown = DevicePlan::new(&unknown).expect("usable").target;
         assert_eq!((known.table.class.as_str(), unknown.table.class.as_str()), ("h200", "gpu"));
-        let [known, unknown] = [known, unknown].map(|target| of(&target, &[]).expect("every case compiles"));
+        let [known, unknown] = [known, unknown].map(|target| kernels_of(&target));
         assert!(known.len() > 60, "{}", known.len());
         for (known, unknown) in known.iter().zip(&unknown) {
             assert_eq!(known, unknown);
@@ -88,7 +95,7 @@ mod tests {
         least.abilities.features = features;
         let least = DevicePlan::new(&least).expect("usable").target;
         assert_eq!((least.table.class.as_str(), least.tuning.compute_units), ("gpu", 8));
-        assert!(of(&least, &[]).expect("every case compiles").len() > 60);
+        assert!(kernels_of(&least).len() > 60);
     }
 
     /// As the H200, with 80 GB, and so a slower memory: its rate weighs the sum of parts of k and the steps of a
@@ -98,8 +105,7 @@ mod tests {
         let mut h100 = Snapshot { name: "NVIDIA H100 80GB HBM3".into(), ..snapshot() };
         h100.heaps[0].size = 80 << 30;
         let h100 = DevicePlan::new(&h100).expect("usable").target;
-        let of = |target: &Target| of(target, &[]).expect("every case compiles");
-        let pairs = of(&Target::h200()).into_iter().zip(of(&h100));
+        let pairs = kernels_of(&Target::h200()).into_iter().zip(kernels_of(&h100));
         let unlike: Vec<String> = pairs.filter(|(a, b)| a != b).map(|(a, _)| a.0).collect();
         assert_eq!(unlike, Vec::<String>::new());
     }

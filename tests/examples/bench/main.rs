@@ -4,6 +4,8 @@
 //! In: arguments alone, so that the program can be carried to another machine. Out: figures. A case whose numbers are
 //! wrong is not timed; a case that fails makes the exit code 1. Never here: a figure without its device and date.
 
+mod backward;
+mod backward_kinds;
 mod chain;
 mod choices;
 mod clock;
@@ -75,7 +77,7 @@ pub struct Args {
     /// Small sizes and short samples, to see that everything runs; no bar is judged
     #[arg(long)]
     quick: bool,
-    /// Print which kernels the graphs of S1 and F8 get in full size, and measure nothing: on the device, or where
+    /// Print which kernels the graphs of S1, F8 and G15 get in full size, and measure nothing: on the device, or where
     /// TARGET is given (h200, lavapipe) on a device that need not be there
     #[arg(long, value_name = "TARGET", num_args = 0..=1, default_missing_value = "")]
     choices: Option<String>,
@@ -227,6 +229,7 @@ fn cases(rig: &Rig, fresh: Option<&Path>) -> Outcome<Vec<Case>> {
     cases.extend(resnet::cases(rig));
     cases.extend(encoder::cases());
     cases.extend(training::cases(rig.judges_gpu()));
+    cases.extend(backward::cases(rig.judges_gpu())?);
     if rig.is_cpu_driver() {
         cases.extend(cpu_driver::cases());
     }

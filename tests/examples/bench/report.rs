@@ -2,6 +2,7 @@
 //! here and nowhere else.
 
 use crate::Args;
+use crate::backward;
 use crate::clock;
 use crate::pin;
 use crate::reference::References;
@@ -84,10 +85,13 @@ impl Report {
         self.write()
     }
 
-    /// Prints the notes of the rows; says whether every case could be measured.
+    /// Prints the notes of the rows and what ratios are on the whole; says whether every case could be measured.
     pub fn finish(self) -> Outcome<bool> {
         for (row, note) in self.rows.iter().flat_map(|r| r.notes.iter().map(move |n| (r, n))) {
             println!("note: {}: {note}", row.case);
+        }
+        if let Some(summary) = backward::summary(&self.rows) {
+            println!("{summary}");
         }
         for case in &self.failed {
             println!("{case}: FAILED, see above");
