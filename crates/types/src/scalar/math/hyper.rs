@@ -23,11 +23,10 @@ const TANH_RULE: Function = Function::one("tanh", |b, _, y, t| {
 });
 /// 1/√(x² + 1).
 const ASINH_RULE: Function = Function::one("asinh", |b, x, _, t| b.div(t, b.sqrt(b.fma(x, x, b.f32(1.0)))));
-/// 1/√(x² − 1).
+/// 1/√(x² − 1); below 1 its first root is NaN, and so are all derivatives.
 const ACOSH_RULE: Function = Function::one("acosh", |b, x, _, t| {
     let one = b.f32(1.0);
-    let root = b.mul(b.sqrt(b.sub(x, one)), b.sqrt(b.add(x, one)));
-    b.select(b.lt(x, one), b.f32(NAN), b.div(t, root))
+    b.div(t, b.mul(b.sqrt(b.sub(x, one)), b.sqrt(b.add(x, one))))
 });
 /// 1/(1 − x²).
 const ATANH_RULE: Function = Function::one("atanh", |b, x, _, t| {
