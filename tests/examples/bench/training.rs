@@ -1,4 +1,5 @@
-//! Training (G13): a step of each network by the device's clock, its batch bound and its numbers in the table.
+//! Training (G13): a step of each network by the device's clock, its batch bound and its numbers in the table; and the
+//! same step in less memory (G14).
 
 use crate::Case;
 use crate::clock::{Pace, Times};
@@ -174,12 +175,33 @@ impl Mlp {
 }
 
 impl Training {
-    /// A guarded step.
+    /// A guarded step; and the same in each of [`LESS`] of its memory, if there is a plan for it.
     fn measure(&self, rig: &Rig, name: &str) -> Outcome<Vec<Row>> {
         let graphs = step_graphs(&self.graph, &self.recipe)?;
         let options = Options::default().precision(rig.args.precision);
-        let exe = pumice::compile_entries(&[("step", &graphs.step)], &rig.device, &options)?;
-        let mut run = Run { session: exe.session()?, graphs: &graphs, updates: 0 };
+        let (row, needed) = self.row(rig, &graphs, (name, &options), self.bar.clone())?;
+        let mut rows = vec![row];
+        for share in LESS {
+            let less = options.clone().memory((needed as f64 * share) as u64);
+            let of = format!("{}.in_{:.0}_percent", name.replacen("G13", "G14", 1), 100.0 * share);
+            match self.row(rig, &graphs, (&of, &less), Bar::TimesOf(name.to_owned(), 1.4)) {
+                Ok((row, _)) => rows.push(row),
+                Err(error) => println!("{of}: {error}"),
+            }
+        }
+        Ok(rows)
+    }
+
+    /// A step compiled by these options, and the bytes that it takes.
+    fn row(
+        &self,
+        rig: &Rig,
+        graphs: &StepGraphs,
+        (name, options): (&str, &Options),
+        bar: Bar,
+    ) -> Outcome<(Row, u64)> {
+        let exe = pumice::compile_entries(&[("step", &graphs.step)], &rig.device, options)?;
+        let mut run = Run { session: exe.session()?, graphs, updates: 0 };
         run.fill(&exe, &*self.values)?;
         run.bind(&exe, &*self.integers)?;
         let before = run.loss()?;
@@ -194,15 +216,18 @@ impl Training {
         }
         let kinds = [RegionKind::Weights, RegionKind::States, RegionKind::Scratch];
         let bytes: u64 = kinds.iter().map(|&kind| exe.plan().region_size(kind).0).sum();
-        let bytes = format!("{:.1} MB on the device", bytes as f64 / 1e6);
-        Ok(vec![Row {
+        let again = exe.plan().runs.iter().filter_map(|run| run.stats.again);
+        let again = again.map(|again| format!("{} steps again", again.steps));
+        let said = format!("{:.1} MB on the device", bytes as f64 / 1e6);
+        let row = Row {
             figures: Some(Figures::of(&exe, 0)),
-            bar: self.bar.clone(),
+            bar,
             judged: rig.judges_gpu(),
             checked: format!("the loss of one batch went from {before:.3} to {after:.3}"),
-            notes: std::iter::once(bytes).chain(rig::notes(times, rig.judges_gpu())).collect(),
+            notes: std::iter::once(said).chain(again).chain(rig::notes(times, rig.judges_gpu())).collect(),
             ..Row::new(name.to_owned(), times, "device")
-        }])
+        };
+        Ok((row, bytes))
     }
 }
 

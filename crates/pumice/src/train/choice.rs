@@ -1,4 +1,4 @@
-//! Which micro-batch a trainer's program has: what the user says, or the largest of which it keeps the memory.
+//! Which micro-batch a trainer's program has: what the user says, or the one that keeps the memory at the least time.
 
 use super::error::TrainerError;
 use super::options::{MicroBatch, TrainOptions};
@@ -28,13 +28,30 @@ impl Chosen {
         // Gradients of rounded factors need the scale; f32 and bf16 have the range for them.
         let scaled = (options.compile.precision == Precision::F16).then(|| recipe.clone().loss_scale());
         let recipe = scaled.as_ref().unwrap_or(recipe);
-        let limit = options.memory.unwrap_or(device.target().limits.memory.0);
+        let given = options.memory.or(options.compile.memory);
+        let limit = given.unwrap_or(device.target().limits.memory.0);
         let choice = Choice { graph, recipe, device, options: &options.compile, limit: Bytes(limit) };
         match options.micro_batch {
             MicroBatch::Whole => choice.compiled(step_graphs(graph, recipe)?),
             MicroBatch::Rows(rows) => choice.of_rows(rows),
-            MicroBatch::Auto => choice.largest(),
+            MicroBatch::Auto => choice.fastest(),
         }
+    }
+}
+
+impl Chosen {
+    /// An estimate of the time of a batch of the most rows, in microseconds: as many micro-batches as that takes, and what
+    /// comes once.
+    fn time(&self) -> f64 {
+        let cut = self.made.micro_batches.as_ref();
+        let pieces = cut.map_or(1, |cut| cut.symbol.max.div_ceil(cut.rows.max(1)));
+        let of = |entry: &str| {
+            let entry = self.plan.find_entry(entry);
+            let runs = entry.into_iter().flat_map(|entry| self.plan.runs_of(entry));
+            runs.map(|(_, run)| run.stats.floor.total_us).fold(0.0, f64::max)
+        };
+        let pass = if self.made.accumulate.is_some() { of("accumulate") } else { of("step") };
+        pieces as f64 * pass + of("update")
     }
 }
 
@@ -56,23 +73,40 @@ impl Choice<'_> {
         self.compiled(if all { step_graphs(self.graph, self.recipe)? } else { made })
     }
 
-    /// Of the largest micro-batches of which the program keeps the memory.
-    fn largest(&self) -> Result<Chosen, TrainerError> {
-        let mut sizes = micro_batch_sizes(self.graph, self.recipe);
-        let fewest = sizes.pop().unwrap_or(1);
+    /// Of the micro-batches of which the program keeps the memory at the least time. Smaller ones than the first that
+    /// keeps all its values only take longer.
+    fn fastest(&self) -> Result<Chosen, TrainerError> {
+        let sizes = micro_batch_sizes(self.graph, self.recipe);
+        let fewest = sizes.last().copied().unwrap_or(1);
         // What speaks against cutting does so whether it is needed or not: memory decides nothing else.
         micro_batch_graphs(self.graph, self.recipe, fewest)?;
-        for rows in sizes {
-            match self.of_rows(rows) {
-                Err(TrainerError::OutOfMemory { .. }) => {}
-                chosen => return chosen,
+        let (mut best, mut refused): (Option<(f64, Chosen)>, _) = (None, None);
+        for rows in sizes.into_iter().chain([fewest]) {
+            let chosen = match self.of_rows(rows) {
+                Err(error @ TrainerError::OutOfMemory { .. }) => {
+                    refused = Some(error);
+                    continue;
+                }
+                chosen => chosen?,
+            };
+            let (time, keeps_all) =
+                (chosen.time(), chosen.plan.runs.iter().all(|run| run.stats.again.is_none()));
+            if best.as_ref().is_none_or(|(least, _)| time < *least) {
+                best = Some((time, chosen));
+            }
+            if keeps_all {
+                break;
             }
         }
-        self.of_rows(fewest)
+        match (best, refused) {
+            (Some((_, chosen)), _) => Ok(chosen),
+            (None, Some(error)) => Err(error),
+            (None, None) => self.of_rows(fewest),
+        }
     }
 
     fn compiled(&self, made: StepGraphs) -> Result<Chosen, TrainerError> {
-        let options = with_ranges(self.options, &made);
+        let options = with_ranges(self.options, &made).memory(self.limit.0);
         let (target, custom) = (self.device.target(), self.device.custom_ops());
         match plan_entries_with(&made.entries(), target, &options, custom) {
             Ok(plan) if Bytes(bytes(&plan)) <= self.limit => Ok(Chosen { made, plan }),

@@ -11,8 +11,8 @@ pub enum MicroBatch {
     /// So many at most: a batch is cut along the symbol of [`Recipe::rows_apart`](super::Recipe::rows_apart), its last
     /// micro-batch may be smaller, and one batch is one update still.
     Rows(u64),
-    /// All of them, or half as many, a quarter, and so on: the most of which the program keeps
-    /// [`TrainOptions::memory`].
+    /// All of them, or half as many, a quarter, and so on: of those with which the program keeps
+    /// [`TrainOptions::memory`], be it by computing values again, what takes the least time by the plan's estimate.
     Auto,
 }
 
