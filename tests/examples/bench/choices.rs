@@ -1,5 +1,5 @@
-//! Which kernels the graphs of S1, F8 and G15 get, in full size, on a device or on a target that need not be there. Nothing
-//! runs.
+//! Which kernels the graphs of S1, F8 and G15 get, in full size, on a device or on a target that need not be there.
+//! Nothing runs.
 
 use crate::rig::Rig;
 use crate::row::Outcome;

@@ -28,6 +28,7 @@ mod report;
 mod resnet;
 mod rig;
 mod row;
+mod selected;
 mod shapes;
 mod start;
 mod streams;
@@ -224,6 +225,7 @@ fn cases(rig: &Rig, fresh: Option<&Path>) -> Outcome<Vec<Case>> {
     }
     let mut cases = of_kernels(rig.judges_gpu())?;
     cases.extend(found::cases(rig.judges_gpu()));
+    cases.extend(selected::cases(rig.judges_gpu()));
     cases.extend(convolutions::cases(rig)?);
     cases.extend(pools::cases(rig));
     cases.extend(resnet::cases(rig));

@@ -1,5 +1,5 @@
-//! A step of MiniLM over pairs of texts (G13): both texts of all pairs are rows of one batch, in-batch negatives say the
-//! loss, AdamW updates.
+//! A step of MiniLM over pairs of texts (G13): both texts of all pairs are rows of one batch, in-batch negatives say
+//! the loss, AdamW updates.
 
 use crate::row::{Bar, Outcome};
 use crate::training::Training;

@@ -160,7 +160,7 @@ mod on_device {
     }
 
     #[test]
-    #[ignore = "for GPUs: sixty steps of six layers"]
+    #[ignore = "long: sixty steps of six layers, for GPUs"]
     fn a_minilm_on_pairs() {
         all_steps(&minilm::MiniLm);
     }
