@@ -18,6 +18,7 @@ pub mod perturb;
 pub mod reference;
 pub mod sample;
 pub mod session;
+mod slope;
 pub mod tolerance;
 
 pub use array::{Array, Data};

@@ -4,16 +4,13 @@ use crate::array::Array;
 use crate::eval::{Eval, EvalCx};
 use crate::index::expand;
 use crate::ops::gradient;
+use crate::slope::{Slope, slope};
 use crate::tolerance::Tolerance;
 use pumice_ir::ops::ElementwiseGrad;
 
 /// What the expansion of a derivative may be off by, for operands and dy of ordinary sizes.
 const ULPS: f64 = 64.0;
 const ABSOLUTE: f64 = 2e-6;
-
-/// Steps of differences, of an operand of ordinary size, the next one where one does not settle; and what is settled.
-const STEPS: [f64; 5] = [1e-3, 1e-4, 1e-5, 1e-6, 1e-7];
-const SETTLED: f64 = 1e-8;
 
 impl Eval for ElementwiseGrad {
     fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array> {
@@ -33,35 +30,31 @@ impl Eval for ElementwiseGrad {
         Tolerance::ulps_or(cx.out().0, ULPS, ABSOLUTE)
     }
 
-    /// A gradient is linear in dy; by another operand it is differentiated by differences (Richardson's
-    /// extrapolation), of steps so small that they settle: a kink beside the place has no influence.
+    /// A gradient is linear in dy; by another operand it is differentiated by differences. Which of two operands comes
+    /// first is no matter where what they make is smooth in one of them: so what bends in the one is differentiated by
+    /// it as its own file says, and then by the other.
     fn gradient(&self, by: usize, x: &[Option<f64>], dy: f64) -> Option<f64> {
-        let of = |x: &[Option<f64>]| gradient(&self.of, self.operand as usize, &x[1..], x[0]?);
-        if by == 0 {
-            return gradient(&self.of, self.operand as usize, &x[1..], dy);
-        }
-        let moved = |by_much: f64| {
-            let mut x = x.to_vec();
-            x[by] = x[by].map(|v| v + by_much);
-            of(&x)
+        let (first, second) = (self.operand as usize, by.checked_sub(1));
+        let Some(second) = second else { return gradient(&self.of, first, x.get(1..)?, dy) };
+        let (operands, before) = (x.get(1..)?, x.first().copied().flatten()?);
+        let along = |first: usize, second: usize| {
+            let moved = |to: f64| {
+                let mut operands = operands.to_vec();
+                operands[second] = Some(to);
+                gradient(&self.of, first, &operands, 1.0).unwrap_or(f64::NAN)
+            };
+            slope(moved, operands.get(second).copied().flatten()?)
         };
-        slope(moved, x[by]?.abs().max(1.0)).map(|slope| dy * slope)
+        let here = along(first, second);
+        let other = || (first != second).then(|| along(second, first)).flatten();
+        let slope = match here {
+            Some(Slope::Smooth(slope)) => slope,
+            _ => match (other(), here) {
+                (Some(Slope::Smooth(slope)), _) | (_, Some(Slope::Kink(slope))) => slope,
+                (Some(Slope::Kink(slope)), _) => slope,
+                _ => return None,
+            },
+        };
+        Some(dy * before * slope)
     }
-}
-
-/// The slope at 0 of what is there at a distance, by the widest of the steps that settles, of a place of that size.
-fn slope(moved: impl Fn(f64) -> Option<f64>, place: f64) -> Option<f64> {
-    let size = moved(0.0)?.abs();
-    let mut widest = None;
-    for h in STEPS.map(|step| step * place) {
-        let difference = |h: f64| Some((moved(h)? - moved(-h)?) / (2.0 * h));
-        let [first, second, third] = [difference(h)?, difference(h / 2.0)?, difference(h / 4.0)?];
-        let [a, b] = [(4.0 * second - first) / 3.0, (4.0 * third - second) / 3.0];
-        let slope = (16.0 * b - a) / 15.0;
-        if (a - b).abs() <= SETTLED * a.abs().max(b.abs()).max(size) {
-            return Some(slope);
-        }
-        widest = widest.or(Some(slope));
-    }
-    widest
 }

@@ -103,19 +103,37 @@ impl OpDef for ElementwiseGrad {
 /// Elements of the largest value of a sample that is taken.
 const MOST: u64 = 600;
 
-/// One sample for each setting of an op and each of its float operands.
+/// One sample for each setting of an op and each of its float operands, and for each derivative of that by a float
+/// operand.
 fn of_op(name: &str) -> Vec<Sample> {
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let mut samples = Vec::new();
     for case in Op::samples(name).iter().filter_map(Case::of) {
-        for by in (0..case.operands.len()).filter(|&by| case.is_float(by)) {
+        for by in case.floats() {
             let label = case.label(by);
             if seen.insert(label.clone()) {
                 samples.push(case.sample(&label, by));
+                samples.extend(case.seconds(&label, by));
             }
         }
     }
     samples
+}
+
+/// Places of second derivatives: kinks of functions and of their gradients, what lies between them, and infinities.
+const PLACES: [f64; 13] =
+    [0.0, -1.5, 2.5, -2.5, 0.5, 1.5, 1.0, -1.0, 7.0, 3.0, -3.0, f64::INFINITY, f64::NEG_INFINITY];
+/// Those of operands after the first: no poles of quotients, and powers of 0 that have slopes.
+const OTHERS: [f64; 4] = [1.5, 2.5, 3.0, 2.0];
+
+/// Those of float operand `i` of so many: beside others none is infinite. Their counts have no divisor in common, so
+/// that all of them meet.
+fn places(i: usize, count: usize) -> Vec<f64> {
+    match (i, count) {
+        (_, 1) => PLACES.to_vec(),
+        (0, _) => PLACES[..11].to_vec(),
+        _ => OTHERS[..5usize.saturating_sub(i).clamp(1, 4)].to_vec(),
+    }
 }
 
 /// An op over operands of these types.
@@ -160,6 +178,31 @@ impl Case {
         let operand = self.operands[by].as_ref();
         let how = if operand.is_some_and(|ty| ty.shape == self.result.shape) { "" } else { ", stretched" };
         format!("{:?} {} by {by}{how}", self.op, operand.map_or(DType::F32, ValueType::dtype))
+    }
+
+    /// The numbers of the float operands.
+    fn floats(&self) -> impl Iterator<Item = usize> {
+        (0..self.operands.len()).filter(|&by| self.is_float(by))
+    }
+
+    /// That of the gradient by an operand by each operand, at [`PLACES`].
+    fn seconds(&self, label: &str, by: usize) -> Vec<Sample> {
+        let of = ElementwiseGrad { of: Arc::new(self.op.clone()), operand: by as i64 };
+        let at_result = |dtype: DType| ValueType::new(dtype, self.result.shape.clone());
+        let dy = Some(at_result(self.result.dtype()));
+        let dtype = self.operands[by].as_ref().map_or(DType::F32, ValueType::dtype);
+        let operands = std::iter::once(dy).chain(self.operands.clone()).collect();
+        let case = Case { op: of.into(), operands, result: at_result(dtype) };
+        let count = self.floats().count();
+        let sample = |then: usize| {
+            let sample = case.sample(&format!("{label}, then by {then}"), then + 1);
+            let small = Fill::Uniform(-0.5, 0.5);
+            let sample = sample.fill("dy", small.clone()).fill("x0", small);
+            self.floats().enumerate().fold(sample, |sample, (i, at)| {
+                sample.fill(&format!("x{}", at + 1), Fill::Floats(places(i, count)))
+            })
+        };
+        self.floats().map(sample).collect()
     }
 
     fn sample(&self, label: &str, by: usize) -> Sample {
