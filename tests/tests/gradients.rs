@@ -1,7 +1,7 @@
 //! Gradients of small networks through compiler and kernels: close to the evaluator's, each by its size as a whole.
 
 use pumice_cpu_ref::{Array, EvalOptions, sample as data};
-use pumice_ir::ops::{BatchNormTraining, Conv, MaxPool};
+use pumice_ir::ops::{Attention, BatchNormTraining, Conv, MaxPool};
 use pumice_ir::{Fill, GraphBuilder, Sample, Value, f32, i32, sym};
 use pumice_tests::op_suite::{Case, Runner};
 use pumice_types::{DType, Tensor};
@@ -69,6 +69,25 @@ fn forces() -> Sample {
     })
 }
 
+/// Attention that drops probabilities, its table tied to the product after it: another mask in the gradient would be
+/// another gradient.
+fn attending() -> Sample {
+    let sample = Sample::graph("attention that drops probabilities", |g| {
+        let (ids, table) = (g.input("ids", i32([2, 9])), g.param("table", f32([40, 24])));
+        let [wq, wk, wv] = ["wq", "wk", "wv"].map(|name| g.param(name, f32([24, 24])));
+        let x = g.embedding(table, ids);
+        let heads = |w| g.transpose(g.reshape(g.linear(x, w, None), &[2, 9, 3, 8]), &[0, 2, 1, 3]);
+        let op = Attention { causal: true, dropout: 0.3, ..Attention::default() };
+        let y = g.attention(heads(wq), heads(wk), heads(wv), None, None, op);
+        let y = g.reshape(g.transpose(y, &[0, 2, 1, 3]), &[2, 9, 24]);
+        let loss = g.reduce_mean(g.square(g.linear(y, table, None)), &[], false);
+        finish(g, loss, &[("table", table), ("wq", wq), ("wk", wk), ("wv", wv)]);
+    });
+    // Large scores are no closer than their exponents are.
+    let small = |sample: Sample, name: &&str| sample.fill(name, Fill::Uniform(-0.3, 0.3));
+    ["wq", "wk", "wv"].iter().fold(sample, small).fill("ids", Fill::Range(0, 40)).scalar("seed_high", 5.0)
+}
+
 /// Of the size of a gradient as a whole: its parts may cancel to any size.
 const CLOSE: f64 = 1e-5;
 
@@ -89,7 +108,7 @@ fn distances(runner: &Runner, case: &Case) -> Vec<(String, f64)> {
 }
 
 fn all_close(runner: &Runner) {
-    let samples = [perceptron(1), perceptron(33), convolutions(), block(), forces()];
+    let samples = [perceptron(1), perceptron(33), convolutions(), block(), forces(), attending()];
     for sample in samples {
         let case = Case::new("gradients", sample);
         let distances = distances(runner, &case);
@@ -137,7 +156,6 @@ fn masks_repeat(runner: &Runner) {
     }
 }
 
-/// No draw and no mask is alive between forward and backward.
 #[test]
 fn no_mask_is_kept() {
     let sample = Sample::graph("a perceptron with dropout", |g| {
@@ -150,11 +168,31 @@ fn no_mask_is_kept() {
         let (loss, _) = g.softmax_cross_entropy(y, class, None, Default::default());
         finish(g, loss, &[("a", params[0]), ("b", params[1]), ("c", params[2])]);
     });
+    draws_end_before_the_loss(&sample, 4);
+}
+
+/// Of an attention, one draw for its result and two for its gradient, by probabilities and by what they are for.
+#[test]
+fn no_mask_of_an_attention_is_kept() {
+    let sample = Sample::graph("an attention with dropout", |g| {
+        let (x, class) = (g.input("x", f32([1, 2, 16, 12])), g.input("class", i32([16])));
+        let w = g.param("w", f32([12, 12]));
+        let op = Attention { dropout: 0.5, ..Attention::default() };
+        let h = g.matmul(x, w);
+        let y = g.reshape(g.attention(h, h, h, None, None, op), &[16, 24]);
+        let (loss, _) = g.softmax_cross_entropy(y, class, None, Default::default());
+        finish(g, loss, &[("w", w)]);
+    });
+    draws_end_before_the_loss(&sample, 3);
+}
+
+/// No draw and no mask is alive between forward and backward; so many are drawn.
+fn draws_end_before_the_loss(sample: &Sample, expected: usize) {
     let graph = sample.graph.as_ref().unwrap_or_else(|e| panic!("{e}"));
     let plan = Runner::interpreter(1 << 18).plan(graph).unwrap_or_else(|e| panic!("{e}"));
     let program = &plan.runs[0].program;
     let draws = program.steps.iter().filter(|s| s.meaning.graph.text.contains("random_numbers")).count();
-    assert_eq!(draws, 4, "each of two is drawn twice");
+    assert_eq!(draws, expected);
     let of_draws: Vec<_> =
         program.values.iter().filter(|v| v.name.contains(".numbers") || v.name.contains(".mask")).collect();
     let of_loss = |level: &pumice_plan::Level| {
@@ -162,7 +200,7 @@ fn no_mask_is_kept() {
         steps.iter().any(|step| step.meaning.graph.text.contains("log_softmax"))
     };
     let loss = program.levels.iter().position(of_loss).expect("a loss") as u32;
-    assert!(of_draws.len() >= 4, "{}", of_draws.len());
+    assert!(of_draws.len() >= expected, "{}", of_draws.len());
     for value in of_draws {
         let (first, last) = value.live.expect("a value of the run");
         assert!(last < loss || first > loss, "{}: {first} to {last}, the loss {loss}", value.name);
