@@ -111,6 +111,11 @@ const UNKNOWN: &[Uncompared] = &[
         why: "of equal extents: along which axis places are taken",
     },
     Uncompared {
+        kernels: "softmax_columns",
+        words: &["outer", "inner"],
+        why: "of dense values: along which axis a softmax is",
+    },
+    Uncompared {
         kernels: "softmax_rows",
         words: &["rows", "n"],
         why: "where the other axes have one element: which axis is normalized",

@@ -337,7 +337,8 @@ fn batch_norm_is_that_of_micro_batches(device: &Device) {
     assert!((cut[3][0] - whole[3][0]).abs() > 1e-3, "they are not the same");
 }
 
-/// The largest micro-batch of which the program keeps the memory, which is less the less memory there is.
+/// The fastest micro-batch of which the program keeps the memory, which is less the less memory there is: values that are
+/// computed again make room first.
 #[test]
 fn memory_decides_the_micro_batch() {
     let of = |micro: MicroBatch, memory: u64| {
@@ -346,7 +347,7 @@ fn memory_decides_the_micro_batch() {
     };
     let bytes = |micro: MicroBatch| of(micro, u64::MAX).expect("there is enough").plan().bytes();
     let (whole, one) = (bytes(MicroBatch::Whole), bytes(MicroBatch::Rows(1)));
-    assert!(bytes(MicroBatch::Rows(8)) < whole && one < bytes(MicroBatch::Rows(8)), "{whole} {one}");
+    assert!(one < whole && one < bytes(MicroBatch::Rows(8)), "{whole} {one}");
     let mut rows_before = 32;
     for memory in [whole, one + (whole - one) / 2, one + (whole - one) / 8, one] {
         let mut trainer = of(MicroBatch::Auto, memory).expect("it fits");
@@ -356,12 +357,6 @@ fn memory_decides_the_micro_batch() {
             rows.unwrap_or(32) <= rows_before && rows.is_none_or(|rows| [16, 8, 4, 2, 1].contains(&rows))
         );
         assert!(memory != whole || rows.is_none(), "whole batches fit");
-        let larger =
-            rows.map(|rows| of(if rows == 16 { MicroBatch::Whole } else { (2 * rows).into() }, memory));
-        assert!(
-            larger.is_none_or(|larger| matches!(larger, Err(TrainerError::OutOfMemory { .. }))),
-            "{rows:?}"
-        );
         let line = rows.map(|rows| format!("\nmicro-batch  {rows} rows of batch=1..=32\n"));
         let text = trainer.plan().to_string();
         assert!(line.as_ref().map_or(!text.contains("micro-batch"), |line| text.contains(line)), "{text}");

@@ -91,10 +91,11 @@ pub fn kept(compiling: &Compiling<'_>) -> Result<Plan, CompileError> {
     for _ in 0..ATTEMPTS {
         let plan = compiling.plan(&search.rooms)?;
         let fitting = fits(options, target, Needed::of(&plan));
+        let fits = fitting.is_ok();
         if needed_of(&fitting) < needed_of(&smallest) {
             smallest = fitting;
         }
-        if !search.follow(plan) {
+        if !search.follow(plan, fits) {
             break;
         }
     }
@@ -136,8 +137,8 @@ impl Search {
         Search { bounds: vec![(0, u64::MAX); rooms.len()], rooms, room, best: None }
     }
 
-    /// What follows from a plan: other rooms; false where none is worth a try.
-    fn follow(&mut self, plan: Plan) -> bool {
+    /// What follows from a plan that fits, or does not: other rooms; false where none is worth a try.
+    fn follow(&mut self, plan: Plan, fits: bool) -> bool {
         let mut again = false;
         for ((run, room), bounds) in plan.runs.iter().zip(&mut self.rooms).zip(&mut self.bounds) {
             let Some(RunRoom { bytes, .. }) = room else { continue };
@@ -148,19 +149,18 @@ impl Search {
             } else {
                 bounds.1 = bounds.1.min(*bytes)
             }
-            if fits && scratch as f64 >= FULL * self.room as f64 {
+            if kept && scratch as f64 >= FULL * self.room as f64 {
                 continue;
             }
             // As much less, or more, as the scratch was too large, or small; between what is known.
             let scaled =
-                (*bytes as f64 * (self.room as f64 / scratch as f64) * if fits { 1.0 } else { 0.99 }) as u64;
+                (*bytes as f64 * (self.room as f64 / scratch as f64) * if kept { 1.0 } else { 0.99 }) as u64;
             let (low, high) = *bounds;
             let next =
                 if scaled <= low || scaled >= high { low / 2 + high.min(self.room * 2) / 2 } else { scaled };
             again |= next.abs_diff(*bytes) > *bytes / 100;
             *bytes = next;
         }
-        let fits = plan.runs.iter().all(|run| run.stats.scratch.0 <= self.room);
         let time: f64 = plan.runs.iter().map(|run| run.stats.floor.total_us).sum();
         if fits && self.best.as_ref().is_none_or(|(least, _)| time < *least) {
             self.best = Some((time, plan));

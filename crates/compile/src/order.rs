@@ -47,13 +47,13 @@ impl Levels {
 /// Schedules the steps as early as they can, and says who waits for each; `None` if they depend on each other in a
 /// circle, which lowering cannot produce. The steps of a loop have levels of their own, one after the other: they are
 /// replayed together.
-/// Of each pair of `pairs` the first comes before the second as well.
+/// A step waits for those of `waits` as well.
 pub fn levels(
     unplaced: &UnplacedProgram,
     loop_of: &[Option<u32>],
-    pairs: &[(u32, u32)],
+    waits: &BTreeMap<u32, Vec<u32>>,
 ) -> Option<(Levels, Edges)> {
-    let before = dependencies(unplaced, pairs);
+    let before = dependencies(unplaced, waits);
     let after = before.reversed();
     let mut units = Units::new(unplaced, loop_of, &before);
     let count = unplaced.steps.len();
@@ -286,13 +286,13 @@ fn back_to_written<'a>(
 }
 
 /// For every step, the steps it must wait for, without repetition.
-fn dependencies(unplaced: &UnplacedProgram, pairs: &[(u32, u32)]) -> Edges {
+fn dependencies(unplaced: &UnplacedProgram, waits: &BTreeMap<u32, Vec<u32>>) -> Edges {
     let touches = Touches::of(unplaced);
     let mut all = Edges { ends: Vec::with_capacity(unplaced.steps.len()), steps: Vec::new() };
     let mut deps: Vec<usize> = Vec::new();
     for (i, step) in unplaced.steps.iter().enumerate() {
         waits_for(unplaced, &touches, (i, step), &mut deps);
-        deps.extend(pairs.iter().filter(|(_, later)| *later as usize == i).map(|(first, _)| *first as usize));
+        deps.extend(waits.get(&(i as u32)).into_iter().flatten().map(|&first| first as usize));
         deps.sort_unstable();
         deps.dedup();
         all.steps.extend(deps.drain(..).filter(|&d| d != i).map(|d| d as u32));

@@ -128,10 +128,12 @@ fn schedule(
         let shared = if packed { reuse::pairs(unplaced, levels) } else { Vec::new() };
         arena::lower_bound(&Requests::of(unplaced, &lives, &shared).all, cx.options.guard_bytes)
     };
-    let (mut earliest, mut after) = order::levels(unplaced, loop_of, &[])?;
+    let (mut earliest, mut after) = order::levels(unplaced, loop_of, &BTreeMap::new())?;
     let mut most = alive(&earliest);
-    let waits =
-        if packed { reuse::worth_waiting(unplaced, &earliest, most / WORTH_A_LEVEL) } else { Vec::new() };
+    let waits = match packed {
+        true => reuse::worth_waiting(unplaced, &earliest, most / WORTH_A_LEVEL),
+        false => BTreeMap::new(),
+    };
     if !waits.is_empty()
         && let Some((levels, edges)) = order::levels(unplaced, loop_of, &waits)
         && alive(&levels) < most
@@ -245,13 +247,9 @@ impl Requests {
     ) -> Requests {
         let end = lives.iter().flatten().map(|life| life.1).max().unwrap_or(0);
         let mut place_of: Vec<Option<usize>> = vec![None; unplaced.buffers.len()];
-        let earlier: BTreeMap<u32, u32> = pairs.iter().map(|(from, to)| (to.0, from.0)).collect();
-        let first = |mut buffer: u32| {
-            while let Some(&from) = earlier.get(&buffer) {
-                buffer = from;
-            }
-            buffer as usize
-        };
+        // A step that gives comes before one that takes what it gave.
+        let mut first: Vec<usize> = (0..unplaced.buffers.len()).collect();
+        pairs.iter().for_each(|(from, to)| first[to.0 as usize] = first[from.0 as usize]);
         let mut requests = Requests { all: Vec::new(), buffers: Vec::new() };
         for (i, b) in (0u32..).zip(&unplaced.buffers) {
             let life = match b.class {
@@ -261,7 +259,7 @@ impl Requests {
                 _ => None,
             };
             let Some((from, to)) = life else { continue };
-            let place = *place_of[first(i)].get_or_insert(requests.all.len());
+            let place = *place_of[first[i as usize]].get_or_insert(requests.all.len());
             match requests.all.get_mut(place) {
                 Some(r) => (r.first, r.last) = (r.first.min(from), r.last.max(to)),
                 None => requests.all.push(ArenaRequest { bytes: b.bytes, first: from, last: to }),

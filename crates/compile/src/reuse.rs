@@ -10,6 +10,7 @@ use pumice_plan::StepKind;
 use pumice_plan::kernel::{OperandAccess, UseIndex};
 use pumice_plan::kernels::find;
 use pumice_types::When;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Who touches the buffers of the arena, and when.
 struct Touches<'u> {
@@ -23,14 +24,15 @@ struct Touches<'u> {
 /// Buffers (the first of a pair) that lie where others (the second) come to lie: each in one pair at most on each side.
 pub fn pairs(unplaced: &UnplacedProgram, levels: &Levels) -> Vec<(BufferId, BufferId)> {
     let touches = Touches::of(unplaced, levels);
-    let (mut pairs, mut taken) = (Vec::new(), vec![false; unplaced.buffers.len()]);
+    let mut pairs = Vec::new();
+    let [mut taken, mut given] = [(); 2].map(|()| vec![false; unplaced.buffers.len()]);
     for (number, step) in (0u32..).zip(&unplaced.steps) {
         for (write, read) in candidates(unplaced, step) {
             let [from, to] = [read, write].map(|at| touches.buffer(&step.uses[at]));
             let free =
                 !taken[from.0 as usize] && !pairs.iter().rev().any(|p: &(BufferId, BufferId)| p.1 == to);
             if free && touches.is_last(number, from) && touches.is_first(number, to) {
-                taken[from.0 as usize] = true;
+                (taken[from.0 as usize], given[to.0 as usize]) = (true, true);
                 pairs.push((from, to));
             }
         }
@@ -38,25 +40,25 @@ pub fn pairs(unplaced: &UnplacedProgram, levels: &Levels) -> Vec<(BufferId, Buff
     pairs
 }
 
-/// Steps that would be such, were it not for others that read the same at the same level, and those others: they come
-/// first, if that is worth a level. Only buffers of so many bytes.
-pub fn worth_waiting(unplaced: &UnplacedProgram, levels: &Levels, bytes: u64) -> Vec<(u32, u32)> {
+/// Steps that would be such, were it not for others that read the same at the same level: by step, those others, which
+/// come first if that is worth a level. Only buffers of so many bytes.
+pub fn worth_waiting(unplaced: &UnplacedProgram, levels: &Levels, bytes: u64) -> BTreeMap<u32, Vec<u32>> {
     let touches = Touches::of(unplaced, levels);
-    let mut waits = Vec::new();
+    let (mut waits, mut awaited) = (BTreeMap::<u32, Vec<u32>>::new(), BTreeSet::new());
     for (number, step) in (0u32..).zip(&unplaced.steps) {
         for (write, read) in candidates(unplaced, step) {
             let [from, to] = [read, write].map(|at| touches.buffer(&step.uses[at]));
             let level = touches.level[number as usize];
             let of = &touches.of[from.0 as usize];
-            let beside = of.iter().copied().filter(|&s| s != number && touches.level[s as usize] == level);
             let is_large = unplaced.buffers[from.0 as usize].bytes >= bytes;
             let is_latest = of.iter().all(|&s| touches.level[s as usize] <= level);
-            // Of two that could wait for each other, the first one written does.
-            let mut others = beside.clone();
-            let plain =
-                others.all(|s| !waits.contains(&(number, s)) && !waits.iter().any(|w: &(u32, u32)| w.1 == s));
-            if is_large && is_latest && plain && touches.is_first(number, to) {
-                waits.extend(beside.map(|s| (s, number)));
+            let beside = of.iter().copied().filter(|&s| s != number && touches.level[s as usize] == level);
+            let beside: Vec<u32> = beside.collect();
+            // Of steps that could wait for each other, the first one does.
+            let free = !awaited.contains(&number) && beside.iter().all(|s| !waits.contains_key(s));
+            if is_large && is_latest && free && !beside.is_empty() && touches.is_first(number, to) {
+                awaited.extend(&beside);
+                waits.entry(number).or_default().extend(beside);
             }
         }
     }

@@ -35,7 +35,7 @@ pub fn later(
         let from = slack.level[step as usize];
         let is_open = slack.open[from as usize];
         let Some(to) = slack.latest(step).filter(|&to| is_open && to > from) else { continue };
-        if slack.is_less(step, to) {
+        if slack.is_no_more(step, to) {
             slack.level[step as usize] = to;
             moved = true;
         }
@@ -80,8 +80,9 @@ impl<'u> Slack<'u> {
         (0..first).rev().find(|&l| self.open[l as usize])
     }
 
-    /// Whether less is alive if a step comes later: it makes more than it is the last to read.
-    fn is_less(&self, step: u32, to: u32) -> bool {
+    /// Whether no more is alive if a step comes later: it makes as much as it is the last to read. What it reads may be
+    /// made later then.
+    fn is_no_more(&self, step: u32, to: u32) -> bool {
         let from = self.level[step as usize];
         let (mut made, mut kept) = (0u64, 0u64);
         let mut buffers: Vec<usize> = Vec::new();
@@ -100,7 +101,7 @@ impl<'u> Slack<'u> {
                 kept += bytes;
             }
         }
-        made > kept
+        made > 0 && made >= kept
     }
 
     /// The levels as they are now; those that are left empty are gone.

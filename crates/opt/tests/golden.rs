@@ -1,6 +1,6 @@
 //! Golden files: a graph, the passes named in its first line, and the graph they leave. A second line `// parts: n`
 //! makes `n` the answer of the cost model for every product and reduction; `// least: n` says that reductions must be
-//! cut into `n` parts, and that no kernel takes a row in one step.
+//! cut into `n` parts, and that no kernel takes a row in one step; `// room: n` that values have `n` bytes.
 //!
 //! The part above the line `// after` is written by hand; the part below is rewritten by `UPDATE=1 cargo test` and then
 //! read in review. Every file is also evaluated: the graph before and after, and after with its fusions undone, must
@@ -9,7 +9,7 @@
 
 mod common;
 
-use common::{FixedParts, after_asking, assert_close, assert_same, sample_of, without_fusions};
+use common::{FixedParts, after_one, assert_close, assert_same, sample_of, without_fusions};
 use pumice_ir::text;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,9 @@ fn golden_files() {
             n.map_or(1, |n| n.parse().unwrap_or_else(|e| panic!("{name}: `{what}`: {e}")))
         };
         let (parts, least) = (said("// parts: "), said("// least: "));
-        let graph = after_asking(&before, &passes, &FixedParts { products: parts, reductions: parts, least });
+        let room = Some(said("// room: ")).filter(|room| *room > 1);
+        let model = FixedParts { products: parts, reductions: parts, least };
+        let graph = passes.iter().fold(before.clone(), |g, name| after_one(&g, name, &model, room));
         let sample = sample_of(&before);
         let tolerance = match parts {
             _ if passes.contains(&"decompose") => 4e-3,

@@ -2,29 +2,13 @@
 
 mod common;
 
-use common::{assert_same, sample_of};
-use pumice_cpu_ref::RefEval;
+use common::{after_one, assert_same, sample_of};
 use pumice_ir::{Graph, GraphBuilder, Value, f32};
-use pumice_opt::{NoCostModel, PASSES, PassCx, Room, run_pass};
-use pumice_types::{Precision, Target};
-use std::collections::BTreeMap;
+use pumice_opt::NoCostModel;
 
-/// The pass within so many bytes, every node taking as long as another.
-fn within(graph: &Graph, bytes: u64, left_out: &[&str]) -> Graph {
-    let names = graph.nodes().map(|(id, _)| graph.node_name(id).to_owned());
-    let times: BTreeMap<String, f64> =
-        names.filter(|name| !left_out.contains(&name.as_str())).map(|name| (name, 1.0)).collect();
-    let (target, room) = (Target::lavapipe(), Room { bytes, times: &times });
-    let cx = PassCx {
-        target: &target,
-        precision: Precision::Exact,
-        fold: &RefEval,
-        cost_model: &NoCostModel,
-        range: None,
-        room: Some(&room),
-    };
-    let pass = PASSES.iter().find(|pass| pass.name == "recompute").expect("it is a pass");
-    run_pass(graph.clone(), pass, &cx).unwrap_or_else(|e| panic!("{e}"))
+/// The pass within so many bytes.
+fn within(graph: &Graph, bytes: u64) -> Graph {
+    after_one(graph, "recompute", &NoCostModel, Some(bytes))
 }
 
 const VALUE: u64 = 16 * 16 * 4;
@@ -48,7 +32,7 @@ fn chain(first: impl Fn(&GraphBuilder, Value) -> Value) -> Graph {
 #[test]
 fn nothing_happens_where_there_is_room() {
     let graph = chain(|g, x| g.exp(x));
-    assert_eq!(within(&graph, 64 * VALUE, &[]), graph);
+    assert_eq!(within(&graph, 64 * VALUE), graph);
 }
 
 #[test]
@@ -56,7 +40,7 @@ fn what_is_repeated_has_the_same_bits() {
     let graph = chain(|g, x| g.exp(x));
     let mut nodes = vec![graph.nodes().len()];
     for room in [6, 5, 4, 3, 2, 1, 0] {
-        let less = within(&graph, room * VALUE, &[]);
+        let less = within(&graph, room * VALUE);
         assert_same(&sample_of(&graph), &graph, &less, "less room");
         nodes.push(less.nodes().len());
     }
@@ -64,19 +48,11 @@ fn what_is_repeated_has_the_same_bits() {
     assert!(nodes.windows(2).all(|n| n[0] <= n[1]), "less room, more nodes: {nodes:?}");
 }
 
-/// What reports, runs on the host or takes nobody knows how long is not among the times.
-#[test]
-fn what_has_no_time_is_kept() {
-    let graph = chain(|g, x| g.exp(x));
-    let names: Vec<&str> = graph.nodes().map(|(id, _)| graph.node_name(id)).collect();
-    assert_eq!(within(&graph, 0, &names), graph);
-}
-
 /// A draw that is repeated is the same draw: its stream and its step are.
 #[test]
 fn a_draw_is_repeated() {
     let graph = chain(|g, x| g.exp(g.dropout_training(x, 0.5).0));
-    let less = within(&graph, 0, &[]);
+    let less = within(&graph, 0);
     let draws = |graph: &Graph| graph.nodes().filter(|(_, node)| node.op.stream().is_some()).count();
     assert!(draws(&less) >= draws(&graph), "{}", draws(&less));
     assert_same(&sample_of(&graph), &graph, &less, "draws");
@@ -98,7 +74,7 @@ fn views_and_states_are_seen_through() {
     g.state_write(state, g.mul(y, late));
     g.output("y", g.add(g.mul(y, late), g.reshape(turned, &[16, 16])));
     let graph = g.build().expect("sound");
-    let less = within(&graph, 0, &[]);
+    let less = within(&graph, 0);
     assert!(less.nodes().len() > graph.nodes().len());
     let mut sample = sample_of(&graph);
     sample.runs = 2;

@@ -309,6 +309,12 @@ impl Trial {
             exe.set_param_view(&self.graph.value(p).name, tensor.view()).map_err(|e| e.to_string())?;
         }
         let mut session = exe.session().map_err(|e| format!("session: {e}"))?;
+        for name in session.missing_states().iter().map(ToString::to_string).collect::<Vec<_>>() {
+            let state = self.graph.find(&name).ok_or_else(|| format!("no state {name}"))?;
+            let tensor = data::leaf_tensor(&self.sample, &self.graph, state, &self.bindings, 0);
+            let tensor = tensor.map_err(|e| e.to_string())?;
+            session.state(&name).and_then(|mut s| s.write(tensor.view())).map_err(|e| e.to_string())?;
+        }
         for (id, symbol) in self.graph.symbols().iter().filter(|(_, s)| !s.found) {
             let value = self.bindings.symbol(id).unwrap_or(symbol.max);
             session.bind_symbol(&symbol.name, value).map_err(|e| e.to_string())?;

@@ -236,7 +236,7 @@ macro_rules! for_each_op {
             transformer {
                 softmax Softmax "softmax" lowered;
                 log_softmax LogSoftmax "log_softmax" lowered;
-                attention Attention "attention" lowered;
+                attention Attention "attention" lowered boxed;
                 attention_parts AttentionParts "attention_parts" lowered;
                 attention_merge AttentionMerge "attention_merge" lowered;
                 rotary Rotary "rotary" lowered;

@@ -8,11 +8,12 @@ use pumice_ir::{Form, Graph, NodeId, Op, Sample, ValueId, verify};
 use pumice_opt::rewrite::Facts;
 use pumice_opt::rewrite::fuse::operands;
 use pumice_opt::{
-    Anchor, CostModel, Group, OptOptions, PASSES, Pass, PassCx, Side, optimize, run_pass, unfused,
+    Anchor, CostModel, Group, OptOptions, PASSES, Pass, PassCx, Room, Side, optimize, run_pass, unfused,
 };
 use pumice_types::{
     AttentionExtents, Precision, ProductExtents, ReductionExtents, RowExtents, Target, slots,
 };
+use std::collections::BTreeMap;
 
 /// The same numbers of parts whatever the extents: of a product, the largest allowed up to `products`.
 #[derive(Clone, Copy, Debug)]
@@ -120,16 +121,23 @@ pub fn after(graph: &Graph, names: &[&str]) -> Graph {
 
 /// As [`after`], asking `cost_model`.
 pub fn after_asking(graph: &Graph, names: &[&str], cost_model: &dyn CostModel) -> Graph {
-    let target = Target::lavapipe();
+    names.iter().fold(graph.clone(), |g, name| after_one(&g, name, cost_model, None))
+}
+
+/// The graph after a pass, in so many bytes if they are few, every node taking as long as another.
+pub fn after_one(graph: &Graph, name: &str, cost_model: &dyn CostModel, bytes: Option<u64>) -> Graph {
+    let names = graph.nodes().map(|(id, _)| graph.node_name(id).to_owned());
+    let times: BTreeMap<String, f64> = names.map(|name| (name, 1.0)).collect();
+    let (target, room) = (Target::lavapipe(), bytes.map(|bytes| Room { bytes, times: &times }));
     let cx = PassCx {
         target: &target,
         precision: Precision::Exact,
         fold: &RefEval,
         cost_model,
         range: None,
-        room: None,
+        room: room.as_ref(),
     };
-    names.iter().fold(graph.clone(), |g, name| run_pass(g, pass(name), &cx).unwrap_or_else(|e| panic!("{e}")))
+    run_pass(graph.clone(), pass(name), &cx).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn pass(name: &str) -> &'static Pass {

@@ -52,7 +52,7 @@ kernel! {
     pub struct ScatterFloats = "scatter_floats" in "scatter/floats.comp";
     grid "ceil(max(n, indices) / 256) groups of 256 threads, folded";
     args { n: u32, indices: u32, count: u32, inner: u32, parts: u32, along: u32, dims[8]: u32, taken[8]: u32, op: u32 }
-    operands { data: read, idx: read, updates: read, y: write, status: status }
+    operands { data: read first, idx: read, updates: read, y: write, status: status }
     slots 0;
     holes { epilogue: float [v] (e) }
     specs { mode = 0: 1, wide = 1: 0, elements = 2: 0 }
@@ -71,7 +71,7 @@ kernel! {
     pub struct ScatterListedFloats = "scatter_listed_floats" in "scatter/listed_floats.comp";
     grid "ceil(n / inner / rows) * ceil(inner / columns) groups of 256 threads, folded; columns fastest";
     args { n: u32, count: u32, inner: u32, parts: u32, dims[8]: u32, op: u32 }
-    operands { data: read, idx: read, updates: read, y: write, status: status }
+    operands { data: read first, idx: read, updates: read, y: write, status: status }
     slots 0;
     holes { epilogue: float [v] (e) }
     specs { mode = 0: 1, wide = 1: 0, rows = 2: 1, columns = 3: 8 }
@@ -153,7 +153,7 @@ kernel! {
     pub struct ScatterSortedFloats = "scatter_sorted_floats" in "scatter/sorted_floats.comp";
     grid "ceil(n / 256) groups of 256 threads, folded";
     args { n: u32, count: u32, inner: u32 }
-    operands { data: read, places: read, order: read, updates: read, first: read, second: read, y: write }
+    operands { data: read first, places: read, order: read, updates: read, first: read, second: read, y: write }
     slots 0;
     holes { epilogue: float [v] (e) }
     specs { mode = 0: 1, partials = 1: 0 }

@@ -158,7 +158,7 @@ fn the_format_has_a_version() {
     seal(&mut bytes);
     assert_eq!(
         (FORMAT_VERSION, Fingerprint::of(&bytes).to_string().as_str()),
-        (12, "0dcc9c39c5f79e53a25339aaee4ff3b57decf1fe6dfb30493c50c6da442c4991")
+        (13, "a6e3e88700b209c235e7f6f340cd4f1fc0f592089eedbfea6d4683dffea207a3")
     );
 }
 

@@ -62,6 +62,14 @@ fn shares_bytes(a: Span, b: Span) -> bool {
     a.region == b.region && first < last
 }
 
+fn reads_before_it_stores(kind: &StepKind) -> bool {
+    let StepKind::Dispatch { call, .. } = kind else { return matches!(kind, StepKind::Host) };
+    let declared = |decl: &crate::kernel::KernelDecl| {
+        decl.slots_in_place || decl.operands.iter().any(|operand| operand.first)
+    };
+    crate::kernels::find(&call.kernel.0).is_some_and(declared)
+}
+
 fn pair_is_ordered(program: &Program, a: (usize, &Use), b: (usize, &Use), place: &[(usize, u32)]) -> bool {
     let ((i, u), (j, v)) = (a, b);
     if i == j {
@@ -70,10 +78,14 @@ fn pair_is_ordered(program: &Program, a: (usize, &Use), b: (usize, &Use), place:
             VersionOrigin::StateBefore(s) | VersionOrigin::StateAfter(s) => Some(s),
             _ => None,
         };
-        return u.span == v.span
-            && u.access.writes() != v.access.writes()
-            && state(u).is_some()
-            && state(u) == state(v);
+        // And what nobody reads later, where its declaration says in what order it reads and stores.
+        let temporary = |u: &Use| {
+            let value = &program.values[u.content.0 as usize];
+            value.origin == VersionOrigin::Step && value.span == u.span
+        };
+        let over = temporary(u) && temporary(v) && reads_before_it_stores(&program.steps[i].kind);
+        let of_state = state(u).is_some() && state(u) == state(v);
+        return u.span == v.span && u.access.writes() != v.access.writes() && (of_state || over);
     }
     if place[i].0 != place[j].0 {
         return true;
