@@ -143,18 +143,17 @@ impl Search {
         for ((run, room), bounds) in plan.runs.iter().zip(&mut self.rooms).zip(&mut self.bounds) {
             let Some(RunRoom { bytes, .. }) = room else { continue };
             let scratch = run.stats.scratch.0.max(1);
-            let fits = scratch <= self.room;
-            if fits {
-                bounds.0 = bounds.0.max(*bytes)
-            } else {
-                bounds.1 = bounds.1.min(*bytes)
+            let within = scratch <= self.room;
+            match within {
+                true => bounds.0 = bounds.0.max(*bytes),
+                false => bounds.1 = bounds.1.min(*bytes),
             }
-            if kept && scratch as f64 >= FULL * self.room as f64 {
+            if within && scratch as f64 >= FULL * self.room as f64 {
                 continue;
             }
             // As much less, or more, as the scratch was too large, or small; between what is known.
-            let scaled =
-                (*bytes as f64 * (self.room as f64 / scratch as f64) * if kept { 1.0 } else { 0.99 }) as u64;
+            let (share, margin) = (self.room as f64 / scratch as f64, if within { 1.0 } else { 0.99 });
+            let scaled = (*bytes as f64 * share * margin) as u64;
             let (low, high) = *bounds;
             let next =
                 if scaled <= low || scaled >= high { low / 2 + high.min(self.room * 2) / 2 } else { scaled };

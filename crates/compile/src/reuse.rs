@@ -44,7 +44,7 @@ pub fn pairs(unplaced: &UnplacedProgram, levels: &Levels) -> Vec<(BufferId, Buff
 /// come first if that is worth a level. Only buffers of so many bytes.
 pub fn worth_waiting(unplaced: &UnplacedProgram, levels: &Levels, bytes: u64) -> BTreeMap<u32, Vec<u32>> {
     let touches = Touches::of(unplaced, levels);
-    let (mut waits, mut awaited) = (BTreeMap::<u32, Vec<u32>>::new(), BTreeSet::new());
+    let (mut waits, mut awaited) = (BTreeMap::<u32, Vec<u32>>::new(), BTreeSet::<u32>::new());
     for (number, step) in (0u32..).zip(&unplaced.steps) {
         for (write, read) in candidates(unplaced, step) {
             let [from, to] = [read, write].map(|at| touches.buffer(&step.uses[at]));

@@ -105,8 +105,8 @@ impl Made<'_> {
         made.result(place).unwrap_or(made)
     }
 
-    /// Puts operands that are there before behind a barrier. A draw stays the same draw: what its own first operand is
-    /// may be repeated, if its step waits for that.
+    /// Puts operands that are there before behind a barrier, of a draw its step. It stays the same draw: its own first
+    /// operand may be repeated, if its step waits for that.
     fn wait(&mut self, number: StepNo, after: StoredNo, inputs: &mut [Option<PatchRef>]) {
         let step = &self.schedule.steps[number];
         let after = self.stored(after);
@@ -124,10 +124,11 @@ impl Made<'_> {
                 inputs[place] = barrier.result(k);
             }
         }
-        let draws = self.graph.node(step.node).op.stream().is_some();
-        if draws && !places.contains(&0) {
+        if self.graph.node(step.node).op.stream().is_some() && !places.contains(&0) {
+            // Seeds and step are the last three operands.
+            let own = (inputs.len() > 3).then(|| inputs[0]).flatten();
             let last = inputs.len() - 1;
-            let operands = vec![inputs[0], inputs[last]];
+            let operands = vec![own.or(Some(after)), inputs[last]];
             inputs[last] = Some(self.patch.add_opt(Barrier {}, format!("{name}.step"), operands));
         }
     }

@@ -129,12 +129,16 @@ impl Schedule {
             node.operands().flat_map(|v| &reading.waits[v.index()]).copied().collect();
         waits.sort_unstable();
         waits.dedup();
+        // Its step is a scalar, which a barrier may hold back as well.
+        let draws = node.op.stream().is_some();
         let time = reading.room.times.get(graph_name(reading.graph, id)).copied();
         self.steps.push(Step {
             node: id,
             plain: !steers(node),
             elementwise: node.op.is_elementwise() || node.op.body().is_some(),
-            repeatable: time.is_some() && reading.is_repeatable(id, node) && self.reads_of_run(&reads),
+            repeatable: time.is_some()
+                && reading.is_repeatable(id, node)
+                && (draws || self.reads_of_run(&reads)),
             time: time.unwrap_or(0.0),
             reads,
             waits,
