@@ -337,8 +337,8 @@ fn batch_norm_is_that_of_micro_batches(device: &Device) {
     assert!((cut[3][0] - whole[3][0]).abs() > 1e-3, "they are not the same");
 }
 
-/// The fastest micro-batch of which the program keeps the memory, which is less the less memory there is: values that are
-/// computed again make room first.
+/// The fastest micro-batch of which the program keeps the memory, which is less the less memory there is: values that
+/// are computed again make room first.
 #[test]
 fn memory_decides_the_micro_batch() {
     let of = |micro: MicroBatch, memory: u64| {

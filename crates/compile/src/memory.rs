@@ -12,8 +12,8 @@ use pumice_plan::{Access, Again, Plan, RegionKind, Run};
 use pumice_types::{Bytes, Target};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Plans that are made at most for a limit. A search by secants is within a few hundredths after four (training steps of
-/// GPT-2 and ResNet-50, 2026-11-28).
+/// Plans that are made at most for a limit. A search by secants is within a few hundredths after four (training steps
+/// of GPT-2 and ResNet-50, 2026-11-28).
 const ATTEMPTS: usize = 6;
 /// The share of its room from which on a run is not given a larger one.
 const FULL: f64 = 0.95;
@@ -141,24 +141,11 @@ impl Search {
     fn follow(&mut self, plan: Plan, fits: bool) -> bool {
         let mut again = false;
         for ((run, room), bounds) in plan.runs.iter().zip(&mut self.rooms).zip(&mut self.bounds) {
-            let Some(RunRoom { bytes, .. }) = room else { continue };
-            let scratch = run.stats.scratch.0.max(1);
-            let within = scratch <= self.room;
-            match within {
-                true => bounds.0 = bounds.0.max(*bytes),
-                false => bounds.1 = bounds.1.min(*bytes),
+            if let Some(RunRoom { bytes, .. }) = room {
+                let next = next_room(*bytes, bounds, run.stats.scratch.0.max(1), self.room);
+                again |= next.abs_diff(*bytes) > *bytes / 100;
+                *bytes = next;
             }
-            if within && scratch as f64 >= FULL * self.room as f64 {
-                continue;
-            }
-            // As much less, or more, as the scratch was too large, or small; between what is known.
-            let (share, margin) = (self.room as f64 / scratch as f64, if within { 1.0 } else { 0.99 });
-            let scaled = (*bytes as f64 * share * margin) as u64;
-            let (low, high) = *bounds;
-            let next =
-                if scaled <= low || scaled >= high { low / 2 + high.min(self.room * 2) / 2 } else { scaled };
-            again |= next.abs_diff(*bytes) > *bytes / 100;
-            *bytes = next;
         }
         let time: f64 = plan.runs.iter().map(|run| run.stats.floor.total_us).sum();
         if fits && self.best.as_ref().is_none_or(|(least, _)| time < *least) {
@@ -166,6 +153,23 @@ impl Search {
         }
         again
     }
+}
+
+/// The room of a run that took so much scratch in one of `bytes`, where there is `room`: as much less, or more, as the
+/// scratch was too large, or small; between what is known.
+fn next_room(bytes: u64, bounds: &mut (u64, u64), scratch: u64, room: u64) -> u64 {
+    let within = scratch <= room;
+    match within {
+        true => bounds.0 = bounds.0.max(bytes),
+        false => bounds.1 = bounds.1.min(bytes),
+    }
+    if within && scratch as f64 >= FULL * room as f64 {
+        return bytes;
+    }
+    let (share, margin) = (room as f64 / scratch as f64, if within { 1.0 } else { 0.99 });
+    let scaled = (bytes as f64 * share * margin) as u64;
+    let (low, high) = *bounds;
+    if scaled <= low || scaled >= high { low / 2 + high.min(room.saturating_mul(2)) / 2 } else { scaled }
 }
 
 /// Microseconds of a run's nodes at the upper bounds of the symbols.

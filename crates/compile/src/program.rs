@@ -245,29 +245,39 @@ impl Requests {
         lives: &[Option<(u32, u32)>],
         pairs: &[(BufferId, BufferId)],
     ) -> Requests {
-        let end = lives.iter().flatten().map(|life| life.1).max().unwrap_or(0);
         let mut place_of: Vec<Option<usize>> = vec![None; unplaced.buffers.len()];
         // A step that gives comes before one that takes what it gave.
         let mut first: Vec<usize> = (0..unplaced.buffers.len()).collect();
         pairs.iter().for_each(|(from, to)| first[to.0 as usize] = first[from.0 as usize]);
         let mut requests = Requests { all: Vec::new(), buffers: Vec::new() };
-        for (i, b) in (0u32..).zip(&unplaced.buffers) {
-            let life = match b.class {
-                StorageClass::Scratch => lives[i as usize],
-                // It is there before the first step.
-                StorageClass::Streamed(_) => Some((0, end)),
-                _ => None,
-            };
-            let Some((from, to)) = life else { continue };
-            let place = *place_of[first[i as usize]].get_or_insert(requests.all.len());
+        for (i, (from, to)) in in_arena(unplaced, lives) {
+            let place = *place_of[first[i]].get_or_insert(requests.all.len());
             match requests.all.get_mut(place) {
                 Some(r) => (r.first, r.last) = (r.first.min(from), r.last.max(to)),
-                None => requests.all.push(ArenaRequest { bytes: b.bytes, first: from, last: to }),
+                None => {
+                    let bytes = unplaced.buffers[i].bytes;
+                    requests.all.push(ArenaRequest { bytes, first: from, last: to });
+                }
             }
-            requests.buffers.push((i as usize, place));
+            requests.buffers.push((i, place));
         }
         requests
     }
+}
+
+/// The buffers of the arena that live, and when.
+fn in_arena<'a>(
+    unplaced: &'a UnplacedProgram,
+    lives: &'a [Option<(u32, u32)>],
+) -> impl Iterator<Item = (usize, (u32, u32))> + 'a {
+    let end = lives.iter().flatten().map(|life| life.1).max().unwrap_or(0);
+    let life = move |i: usize| match unplaced.buffers[i].class {
+        StorageClass::Scratch => lives[i],
+        // It is there before the first step.
+        StorageClass::Streamed(_) => Some((0, end)),
+        _ => None,
+    };
+    (0..unplaced.buffers.len()).filter_map(move |i| Some((i, life(i)?)))
 }
 
 fn scratch_spans(

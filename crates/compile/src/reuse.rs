@@ -2,7 +2,8 @@
 //!
 //! In: a schedule. Out: pairs of buffers. The step that writes the second is the last to touch the first, and reads it
 //! as it writes: the same bytes under the same view, where the kernel's declaration allows it: in a slot of which an
-//! invocation reads the elements that it alone stores, before it stores any, or as an operand that is read `first`. Programs with loops keep theirs apart, and so do steps of branches.
+//! invocation reads the elements that it alone stores, before it stores any, or as an operand that is read `first`.
+//! Programs with loops keep theirs apart, and so do steps of branches.
 
 use crate::order::Levels;
 use crate::unplaced::{BufferId, StorageClass, UnplacedProgram, UnplacedStep, UnplacedUse};
@@ -48,15 +49,11 @@ pub fn worth_waiting(unplaced: &UnplacedProgram, levels: &Levels, bytes: u64) ->
     for (number, step) in (0u32..).zip(&unplaced.steps) {
         for (write, read) in candidates(unplaced, step) {
             let [from, to] = [read, write].map(|at| touches.buffer(&step.uses[at]));
-            let level = touches.level[number as usize];
-            let of = &touches.of[from.0 as usize];
             let is_large = unplaced.buffers[from.0 as usize].bytes >= bytes;
-            let is_latest = of.iter().all(|&s| touches.level[s as usize] <= level);
-            let beside = of.iter().copied().filter(|&s| s != number && touches.level[s as usize] == level);
-            let beside: Vec<u32> = beside.collect();
+            let beside = touches.beside(number, from).filter(|_| is_large && touches.is_first(number, to));
+            let Some(beside) = beside else { continue };
             // Of steps that could wait for each other, the first one does.
-            let free = !awaited.contains(&number) && beside.iter().all(|s| !waits.contains_key(s));
-            if is_large && is_latest && free && !beside.is_empty() && touches.is_first(number, to) {
+            if !awaited.contains(&number) && beside.iter().all(|s| !waits.contains_key(s)) {
                 awaited.extend(&beside);
                 waits.entry(number).or_default().extend(beside);
             }
@@ -70,26 +67,25 @@ fn candidates(unplaced: &UnplacedProgram, step: &UnplacedStep) -> Vec<(usize, us
     if !unplaced.loops.is_empty() || step.when != When::ALWAYS {
         return Vec::new();
     }
-    let whole = |u: &UnplacedUse| {
-        let version = &unplaced.versions[u.version.0 as usize];
-        let buffer = &unplaced.buffers[version.buffer.0 as usize];
-        u.part.is_none() && buffer.bytes > 0 && matches!(buffer.class, StorageClass::Scratch)
-    };
     let buffer = |u: &UnplacedUse| unplaced.versions[u.version.0 as usize].buffer;
-    let bytes = |u: &UnplacedUse| unplaced.buffers[buffer(u).0 as usize].bytes;
-    let uses = || step.uses.iter().enumerate().filter(|(_, u)| whole(u));
+    let uses = || step.uses.iter().enumerate().filter(|(_, u)| is_whole(unplaced, u));
     let mut found = Vec::new();
     for (a, write) in uses().filter(|(_, u)| u.access.writes()) {
-        for (b, read) in uses().filter(|(_, u)| !u.access.writes()) {
-            let alike =
-                buffer(write) != buffer(read) && bytes(write) == bytes(read) && write.view == read.view;
-            let once = step.uses.iter().filter(|u| buffer(u) == buffer(read)).count() == 1;
-            if alike && once && own_elements(&step.kind, a, b) {
-                found.push((a, b));
-            }
-        }
+        let alike = |read: &UnplacedUse| {
+            let bytes = [read, write].map(|u| unplaced.buffers[buffer(u).0 as usize].bytes);
+            buffer(write) != buffer(read) && bytes[0] == bytes[1] && write.view == read.view
+        };
+        let once = |read: &UnplacedUse| step.uses.iter().filter(|u| buffer(u) == buffer(read)).count() == 1;
+        let reads = uses().filter(|(_, u)| !u.access.writes() && alike(u) && once(u));
+        found.extend(reads.filter(|(b, _)| own_elements(&step.kind, a, *b)).map(|(b, _)| (a, b)));
     }
     found
+}
+
+/// Whether a use is all of a buffer of the arena that has bytes.
+fn is_whole(unplaced: &UnplacedProgram, u: &UnplacedUse) -> bool {
+    let buffer = &unplaced.buffers[unplaced.versions[u.version.0 as usize].buffer.0 as usize];
+    u.part.is_none() && buffer.bytes > 0 && matches!(buffer.class, StorageClass::Scratch)
 }
 
 /// Whether a kernel may store a use where it reads another.
@@ -128,6 +124,14 @@ impl<'u> Touches<'u> {
 
     fn buffer(&self, u: &UnplacedUse) -> BufferId {
         self.unplaced.versions[u.version.0 as usize].buffer
+    }
+
+    /// The others that touch a buffer at a step's level; none where there are none, or others come later.
+    fn beside(&self, step: u32, buffer: BufferId) -> Option<Vec<u32>> {
+        let (at, of) = (self.level[step as usize], &self.of[buffer.0 as usize]);
+        let level = |s: u32| self.level[s as usize];
+        let beside: Vec<u32> = of.iter().copied().filter(|&s| s != step && level(s) == at).collect();
+        (!beside.is_empty() && of.iter().all(|&s| level(s) <= at)).then_some(beside)
     }
 
     /// Whether all others touch a buffer in levels before a step's.

@@ -1,8 +1,8 @@
 //! Steps with slack wait: what would lie in scratch until its first reader is made shortly before it, where that lowers
 //! the most bytes that are alive at once. No level is added.
 //!
-//! In: the earliest schedule. Out: the same levels, with steps in later ones. Steps of loops and of the host stay, and so
-//! does whatever nobody waits for.
+//! In: the earliest schedule. Out: the same levels, with steps in later ones. Steps of loops and of the host stay, and
+//! so does whatever nobody waits for.
 
 use crate::order::{Edges, Levels};
 use crate::unplaced::{StorageClass, UnplacedProgram};

@@ -247,8 +247,8 @@ fn to(access: Access) -> To {
     }
 }
 
-/// Uses of one step that share bytes: a state, and what nobody reads later, may be written where it is read and as it is
-/// read, nothing else.
+/// Uses of one step that share bytes: a state, and what nobody reads later, may be written where it is read and as it
+/// is read, nothing else.
 fn within(scope: &Scope<'_>, id: StepId, step: &Step, findings: &mut Findings) {
     for (a, w) in Scope::uses(step, true) {
         for (b, other) in

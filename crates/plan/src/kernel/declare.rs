@@ -27,8 +27,8 @@
 /// `slots 4 in_place` says that a slot, and an operand that is written and not read, may be stored to where a slot is
 /// read and as that one is read: each invocation reads of slots the elements that it alone stores to, all of them
 /// before it stores any. Operands that are read are no slots: what the kernel stores may not lie there. A `readwrite`
-/// operand says the same of itself. `x: read first` says that results of x's view may lie where x does: whoever reads an
-/// element has read it before one is stored there.
+/// operand says the same of itself. `x: read first` says that results of x's view may lie where x does: whoever reads
+/// an element has read it before one is stored there.
 ///
 /// `trip_count` says the largest trip count of all loops of one invocation (see [`trip_count`](super::trip_count)): `c`
 /// has the arguments and specialization constants as numbers, `c.define("LANES")` the macros of the variant. A kernel
@@ -36,8 +36,9 @@
 /// [`roles`](super::roles)); of `c` there are macros and specialization constants. Operand words are `read`, `write`,
 /// `readwrite`, `status`, then what its elements may be beside words: `typed` 16-bit floats, `typed blocks` those and
 /// every block scheme (one such operand a kernel); last `factor` where the kernel rounds them by `rounded_x` as its
-/// constant `round` says; or `first` alone; hole types `float vec4 uint uvec4 void1 void4`; levels `zero full`. A variant named `plain`
-/// or beginning with `plain_` is a plain twin and may need nothing. Every other section must be there, possibly empty.
+/// constant `round` says; or `first` alone; hole types `float vec4 uint uvec4 void1 void4`; levels `zero full`. A
+/// variant named `plain` or beginning with `plain_` is a plain twin and may need nothing. Every other section must be
+/// there, possibly empty.
 #[macro_export]
 macro_rules! kernel {
     (

@@ -40,8 +40,8 @@ impl Chosen {
 }
 
 impl Chosen {
-    /// An estimate of the time of a batch of the most rows, in microseconds: as many micro-batches as that takes, and what
-    /// comes once.
+    /// An estimate of the time of a batch of the most rows, in microseconds: as many micro-batches as that takes, and
+    /// what comes once.
     fn time(&self) -> f64 {
         let cut = self.made.micro_batches.as_ref();
         let pieces = cut.map_or(1, |cut| cut.symbol.max.div_ceil(cut.rows.max(1)));

@@ -6,9 +6,9 @@
 //! [`Barrier`](pumice_ir::ops::Barrier), for a value that its earliest late reader also reads, since steps run as early
 //! as they can. Never repeated: what writes a state, finds an extent, branches, loops, reports or runs on the host.
 //!
-//! Which values: of those alive where most is, the one (with what must be repeated for it) that frees the most bytes for
-//! the least time; then again. Bytes and levels are estimates: places are given later, and the compiler asks for less
-//! where they turn out larger.
+//! Which values: of those alive where most is, the one (with what must be repeated for it) that frees the most bytes
+//! for the least time; then again. Bytes and levels are estimates: places are given later, and the compiler asks for
+//! less where they turn out larger.
 
 mod choice;
 mod redirected;

@@ -109,7 +109,7 @@ impl Made<'_> {
     /// operand may be repeated, if its step waits for that.
     fn wait(&mut self, number: StepNo, after: StoredNo, inputs: &mut [Option<PatchRef>]) {
         let step = &self.schedule.steps[number];
-        let after = self.stored(after);
+        let Some(after) = self.stored(after) else { return };
         let is_first = |v: StoredNo| {
             let stored = self.schedule.stored[v];
             stored.of_run && self.schedule.steps[stored.step].after.is_none()
@@ -125,22 +125,25 @@ impl Made<'_> {
             }
         }
         if self.graph.node(step.node).op.stream().is_some() && !places.contains(&0) {
-            // Seeds and step are the last three operands.
-            let own = (inputs.len() > 3).then(|| inputs[0]).flatten();
-            let last = inputs.len() - 1;
-            let operands = vec![own.or(Some(after)), inputs[last]];
-            inputs[last] = Some(self.patch.add_opt(Barrier {}, format!("{name}.step"), operands));
+            self.hold_draw(name, after, inputs);
+        }
+    }
+
+    /// Lets a draw's step wait: for its own first operand, if it has one. Seeds and step are the last three operands.
+    fn hold_draw(&mut self, name: &str, after: PatchRef, inputs: &mut [Option<PatchRef>]) {
+        let own = inputs.first().copied().flatten().filter(|_| inputs.len() > 3);
+        if let Some(step) = inputs.last_mut() {
+            let operands = vec![own.or(Some(after)), *step];
+            *step = Some(self.patch.add_opt(Barrier {}, format!("{name}.step"), operands));
         }
     }
 
     /// A stored value as it is now.
-    fn stored(&self, v: StoredNo) -> PatchRef {
+    fn stored(&self, v: StoredNo) -> Option<PatchRef> {
         let step = &self.schedule.steps[self.schedule.stored[v].step];
-        let place = step.results.iter().position(|&r| r == v).unwrap_or(0);
         let node = self.graph.node(step.node);
-        let mut results =
-            node.outputs.iter().enumerate().filter(|(k, _)| node.op.shown_operand(*k).is_none());
-        let own = results.nth(place).map_or(node.output(), |(_, v)| *v);
-        self.now[v].unwrap_or(PatchRef::Old(own))
+        let results = node.outputs.iter().enumerate().filter(|(k, _)| node.op.shown_operand(*k).is_none());
+        let own = results.zip(&step.results).find(|(_, result)| **result == v);
+        self.now[v].or(own.map(|((_, own), _)| PatchRef::Old(*own)))
     }
 }

@@ -8,6 +8,10 @@ use crate::pipeline::Room;
 use crate::rewrite::Facts;
 use pumice_ir::{Graph, Node, NodeId, ValueId};
 use pumice_types::{SymbolTable, When};
+use std::collections::BTreeSet;
+
+/// Bytes of a word of the arena.
+const WORD: u64 = 4;
 
 /// A step's number.
 pub type StepNo = usize;
@@ -112,40 +116,37 @@ impl Schedule {
                 None => {
                     reading.shown[v.index()] = self.stored.len();
                     results.push(self.stored.len());
-                    self.stored.push(Stored {
-                        bytes: reading.bytes(id, v),
-                        step,
-                        of_run: reading.of_run(id),
-                    });
+                    let (bytes, of_run) = (reading.bytes(id, v), reading.of_run(id));
+                    self.stored.push(Stored { bytes, step, of_run });
                 }
             }
         }
-        if results.is_empty() {
-            return;
+        if !results.is_empty() {
+            let step = self.step(reading, (id, node), results);
+            self.steps.push(step);
         }
+    }
+
+    fn step(&self, reading: &Reading<'_>, (id, node): (NodeId, &Node), results: Vec<StoredNo>) -> Step {
         let operands = node.inputs.iter().enumerate().filter_map(|(i, v)| Some((i, (*v)?)));
         let reads: Vec<(usize, StoredNo)> = operands.map(|(i, v)| (i, reading.shown[v.index()])).collect();
-        let mut waits: Vec<StoredNo> =
-            node.operands().flat_map(|v| &reading.waits[v.index()]).copied().collect();
-        waits.sort_unstable();
-        waits.dedup();
-        // Its step is a scalar, which a barrier may hold back as well.
-        let draws = node.op.stream().is_some();
+        let waits = node.operands().flat_map(|v| &reading.waits[v.index()]).copied();
+        let waits: BTreeSet<StoredNo> = waits.collect();
         let time = reading.room.times.get(graph_name(reading.graph, id)).copied();
-        self.steps.push(Step {
+        // The step of a draw is a scalar, which a barrier may hold back as well.
+        let barred = node.op.stream().is_some() || self.reads_of_run(&reads);
+        Step {
             node: id,
             plain: !steers(node),
             elementwise: node.op.is_elementwise() || node.op.body().is_some(),
-            repeatable: time.is_some()
-                && reading.is_repeatable(id, node)
-                && (draws || self.reads_of_run(&reads)),
+            repeatable: time.is_some() && barred && reading.is_repeatable(id, node),
             time: time.unwrap_or(0.0),
             reads,
-            waits,
+            waits: waits.into_iter().collect(),
             results,
             after: None,
             again: None,
-        });
+        }
     }
 
     /// Whether something is read that a barrier can be put before.
@@ -161,17 +162,25 @@ impl Schedule {
 
     /// Levels and readers from the steps as they are now; false, and nothing new, where they wait for each other.
     pub fn read_again(&mut self) -> bool {
-        let count = self.steps.len();
-        let mut waiting = vec![0usize; count];
         let mut users: Vec<Vec<StepNo>> = vec![Vec::new(); self.stored.len()];
-        for step in 0..count {
-            for v in self.needs(step) {
-                users[v].push(step);
-                waiting[step] += 1;
-            }
+        for step in 0..self.steps.len() {
+            self.needs(step).for_each(|v| users[v].push(step));
         }
-        let mut levels = vec![0u32; count];
-        let mut ready: Vec<StepNo> = (0..count).filter(|&s| waiting[s] == 0).collect();
+        let Some(levels) = self.as_early_as_can_be(&users) else { return false };
+        // Who only waits reads nothing.
+        for (v, users) in users.iter_mut().enumerate() {
+            users.retain(|&s| self.steps[s].reads.iter().any(|r| r.1 == v));
+            users.dedup();
+        }
+        (self.levels, self.readers) = (levels, users);
+        true
+    }
+
+    /// The level of each step, by who needs each value; none where steps wait for each other.
+    fn as_early_as_can_be(&self, users: &[Vec<StepNo>]) -> Option<Vec<u32>> {
+        let mut waiting: Vec<usize> = (0..self.steps.len()).map(|step| self.needs(step).count()).collect();
+        let mut levels = vec![0u32; self.steps.len()];
+        let mut ready: Vec<StepNo> = (0..self.steps.len()).filter(|&s| waiting[s] == 0).collect();
         let mut done = 0;
         while let Some(step) = ready.pop() {
             done += 1;
@@ -183,22 +192,7 @@ impl Schedule {
                 }
             }
         }
-        if done < count {
-            return false;
-        }
-        for (readers, users) in self.readers.iter_mut().zip(&mut users) {
-            readers.clear();
-            readers.append(users);
-        }
-        self.readers.extend(users.into_iter().skip(self.readers.len()));
-        self.levels = levels;
-        // Who only waits reads nothing.
-        for v in 0..self.readers.len() {
-            let steps = &self.steps;
-            self.readers[v].retain(|&s| steps[s].reads.iter().any(|r| r.1 == v));
-            self.readers[v].dedup();
-        }
-        true
+        (done == self.steps.len()).then_some(levels)
     }
 
     /// The level that makes a value.
@@ -343,7 +337,8 @@ impl Reading<'_> {
         }
         let ty = self.graph.ty(v);
         let elements = ty.shape.iter().fold(1u64, |n, d| n.saturating_mul(d.upper(self.symbols)));
-        elements.saturating_mul(ty.dtype().arena_bytes())
+        let words = if ty.dtype().arena_bytes() == 8 { 2 } else { 1 };
+        elements.saturating_mul(WORD * words)
     }
 
     fn is_repeatable(&self, id: NodeId, node: &Node) -> bool {

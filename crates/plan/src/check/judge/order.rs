@@ -62,6 +62,22 @@ fn shares_bytes(a: Span, b: Span) -> bool {
     a.region == b.region && first < last
 }
 
+/// Whether one kernel may read and write the same bytes: a state where it writes its next version, and what nobody
+/// reads later, where its declaration says in what order it reads and stores.
+fn may_share(program: &Program, step: usize, u: &Use, v: &Use) -> bool {
+    let state = |u: &Use| match program.values[u.content.0 as usize].origin {
+        VersionOrigin::StateBefore(s) | VersionOrigin::StateAfter(s) => Some(s),
+        _ => None,
+    };
+    let temporary = |u: &Use| {
+        let value = &program.values[u.content.0 as usize];
+        value.origin == VersionOrigin::Step && value.span == u.span
+    };
+    let over = temporary(u) && temporary(v) && reads_before_it_stores(&program.steps[step].kind);
+    let of_state = state(u).is_some() && state(u) == state(v);
+    u.span == v.span && u.access.writes() != v.access.writes() && (of_state || over)
+}
+
 fn reads_before_it_stores(kind: &StepKind) -> bool {
     let StepKind::Dispatch { call, .. } = kind else { return matches!(kind, StepKind::Host) };
     let declared = |decl: &crate::kernel::KernelDecl| {
@@ -73,19 +89,7 @@ fn reads_before_it_stores(kind: &StepKind) -> bool {
 fn pair_is_ordered(program: &Program, a: (usize, &Use), b: (usize, &Use), place: &[(usize, u32)]) -> bool {
     let ((i, u), (j, v)) = (a, b);
     if i == j {
-        // One kernel may read a state where it writes its next version.
-        let state = |u: &Use| match program.values[u.content.0 as usize].origin {
-            VersionOrigin::StateBefore(s) | VersionOrigin::StateAfter(s) => Some(s),
-            _ => None,
-        };
-        // And what nobody reads later, where its declaration says in what order it reads and stores.
-        let temporary = |u: &Use| {
-            let value = &program.values[u.content.0 as usize];
-            value.origin == VersionOrigin::Step && value.span == u.span
-        };
-        let over = temporary(u) && temporary(v) && reads_before_it_stores(&program.steps[i].kind);
-        let of_state = state(u).is_some() && state(u) == state(v);
-        return u.span == v.span && u.access.writes() != v.access.writes() && (of_state || over);
+        return may_share(program, i, u, v);
     }
     if place[i].0 != place[j].0 {
         return true;
