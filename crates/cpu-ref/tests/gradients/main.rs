@@ -8,6 +8,7 @@ mod draws;
 mod faults;
 mod judge;
 mod kinks;
+mod large_scores;
 mod methods;
 mod midway;
 mod slopes;

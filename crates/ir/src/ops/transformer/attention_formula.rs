@@ -153,15 +153,18 @@ impl<'a> Formula<'a> {
         self.given.g.constant_scalar(DType::F32, f64::from(f32::MIN))
     }
 
-    /// A value times the scale of products.
+    /// A value times the scale of products. 1/√D is computed where it is used: rounded to f32 it would move a large
+    /// score, and its exponential by more, from what the op itself says unrounded.
     pub fn scaled(&self, x: Value) -> Value {
         let (g, q) = (self.given.g, self.given.x(0));
-        let width = self.given.shape(q)[3].as_extent();
-        match (self.given.op.scale, width) {
-            (Some(scale), _) => g.affine(x, scale, 0.0),
-            (None, Some(width)) => g.affine(x, (1.0 / (width as f64).sqrt()) as f32, 0.0),
-            (None, None) => g.mul(x, g.rsqrt(g.cast(g.extent(q, 3), DType::F32))),
+        if let Some(scale) = self.given.op.scale {
+            return g.affine(x, scale, 0.0);
         }
+        let width = match self.given.shape(q)[3].as_extent() {
+            Some(width) => g.constant_scalar(DType::F32, width as f64),
+            None => g.cast(g.extent(q, 3), DType::F32),
+        };
+        g.mul(x, g.rsqrt(width))
     }
 
     /// The product of two batches of matrices, rounded as the op's.
