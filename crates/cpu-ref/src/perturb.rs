@@ -5,7 +5,8 @@
 //! far such evaluations lie apart at an element of a later value says how far a device may be off there: the graph
 //! itself carries the errors of its parts, element by element. Never here: whether something is close.
 //!
-//! What every device computes to the bit stays: exact ops, and rounded sums and products of numbers of few bits.
+//! What every device computes to the bit stays: exact ops, the largest and the smallest of their operands (gradients
+//! ask which operand it is), and rounded sums and products of numbers of few bits.
 
 use crate::array::{Array, Data, round};
 use crate::eval::EvalCx;
@@ -26,11 +27,11 @@ fn perturb_one(op: &Op, cx: &EvalCx<'_>, result: &mut Array, seed: u64) {
     let tolerance = ops::tolerance(op, cx);
     let dtype = result.dtype;
     let Data::Float(values) = &mut result.data else { return };
-    let magnitudes = match tolerance {
-        Tolerance::Exact => return,
-        Tolerance::Ulp { .. } => Vec::new(),
-        Tolerance::Sum { .. } => ops::magnitude(op, cx),
-    };
+    if tolerance.is_no_rounding() {
+        return;
+    }
+    let is_sum = matches!(tolerance, Tolerance::Sum { .. });
+    let magnitudes = if is_sum { ops::magnitude(op, cx) } else { Vec::new() };
     // Beside terms of few bits a tiny one is lost in f64, and not in another order (seed 910135).
     let is_exact = |x: &&Array| match &x.data {
         Data::Float(v) => v.iter().all(|&v| has_few_bits(v)),
@@ -61,7 +62,7 @@ fn has_few_bits(v: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pumice_ir::ops::{Add, Exp, ReduceSum};
+    use pumice_ir::ops::{Add, Exp, Max, Min, ReduceSum};
     use pumice_types::{Bindings, DType};
 
     /// How far each element of `op(x)` is moved, of what it may be.
@@ -95,5 +96,8 @@ mod tests {
         let sums: Vec<bool> =
             moved(Op::Add(Add {}), &[2.0, 0.1, f64::NAN]).into_iter().map(|(by, _)| by > 0.0).collect();
         assert_eq!(sums, [false, true, false]);
+        for op in [Op::Max(Max {}), Op::Min(Min {})] {
+            assert_eq!(moved(op.clone(), &[0.3])[0].0, 0.0, "{op:?} is one of its operands");
+        }
     }
 }

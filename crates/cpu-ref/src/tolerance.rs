@@ -46,6 +46,11 @@ impl Tolerance {
         }
     }
 
+    /// T1 for a result of which every element is one of an operand: nothing is rounded, but the sign of zero is open.
+    pub fn chosen(dtype: DType) -> Tolerance {
+        if dtype.is_float() { Tolerance::Ulp { ulp: 0.0, abs: 0.0 } } else { Tolerance::Exact }
+    }
+
     /// T2 for sums of `k` terms in a float dtype; integers wrap and are exact.
     pub fn sum(dtype: DType, k: u64) -> Tolerance {
         if dtype.is_float() { Tolerance::Sum { k, more: 0.0 } } else { Tolerance::Exact }
@@ -148,6 +153,11 @@ impl Tolerance {
     /// Whether all that is allowed is the one rounding to the dtype.
     pub fn is_one_rounding(self) -> bool {
         matches!(self, Tolerance::Ulp { ulp, abs } if ulp <= 0.5 && abs == 0.0)
+    }
+
+    /// Whether nothing is rounded: the class of [`Tolerance::chosen`], and bit-equality.
+    pub fn is_no_rounding(self) -> bool {
+        matches!(self, Tolerance::Exact | Tolerance::Ulp { ulp: 0.0, abs: 0.0 })
     }
 }
 

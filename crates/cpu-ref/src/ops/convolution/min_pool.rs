@@ -17,6 +17,6 @@ impl Eval for MinPool {
 
     /// Exact but for the sign of zero.
     fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {
-        Tolerance::ulps(cx.out().0, 0.5)
+        Tolerance::chosen(cx.out().0)
     }
 }

@@ -25,7 +25,7 @@ impl Eval for Clip {
 
     /// Exact but for the sign of zero.
     fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {
-        Tolerance::ulps(cx.out().0, 0.5)
+        Tolerance::chosen(cx.out().0)
     }
 
     /// By x inside, both ends among it; by a bound outside.

@@ -13,6 +13,6 @@ impl Eval for Min {
 
     /// Exact but for the sign of zero, which is open where both zeros meet.
     fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {
-        Tolerance::ulps(cx.out().0, 0.5)
+        Tolerance::chosen(cx.out().0)
     }
 }

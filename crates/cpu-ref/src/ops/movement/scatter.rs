@@ -47,7 +47,7 @@ impl<'a> Scattered<'a> {
     pub fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {
         match self.reduction {
             ScatterReduction::Set => Tolerance::Exact,
-            ScatterReduction::Max | ScatterReduction::Min => Tolerance::ulps(cx.out().0, 0.5),
+            ScatterReduction::Max | ScatterReduction::Min => Tolerance::chosen(cx.out().0),
             ScatterReduction::Add | ScatterReduction::Mul => Tolerance::sum(cx.out().0, self.most_terms()),
         }
     }

@@ -57,7 +57,7 @@ impl Eval for ScatterPartials {
 
     fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {
         match self.reduction {
-            ScatterReduction::Max | ScatterReduction::Min => Tolerance::ulps(cx.out().0, 0.5),
+            ScatterReduction::Max | ScatterReduction::Min => Tolerance::chosen(cx.out().0),
             _ => Tolerance::sum(cx.out().0, CHUNK),
         }
     }
