@@ -60,7 +60,7 @@ crate::op! {
     /// \[B, Hq, Sq\] in either layout, −Inf where there is neither a key nor a sink. If nobody reads it, it is not
     /// made.
     ///
-    /// With `dropout`, p = softmax(s) is dropped after the sum that divides it, as [`Dropout`](crate::ops::Dropout) of
+    /// With `dropout`, p = softmax(s) is dropped after the sum that divides it, as [`Dropout`] of
     /// training drops p\[B, Hq, Sq, Sk\]: p of key j is element ((b·Hq + h)·Sq + i)·Sk + j. Then there is a source of
     /// random numbers, the op is what it is made of, and NaN among the values of a key that some query sees is read for
     /// every query.
