@@ -30,8 +30,7 @@ pub fn pairs(unplaced: &UnplacedProgram, levels: &Levels) -> Vec<(BufferId, Buff
     for (number, step) in (0u32..).zip(&unplaced.steps) {
         for (write, read) in candidates(unplaced, step) {
             let [from, to] = [read, write].map(|at| touches.buffer(&step.uses[at]));
-            let free =
-                !taken[from.0 as usize] && !pairs.iter().rev().any(|p: &(BufferId, BufferId)| p.1 == to);
+            let free = !taken[from.0 as usize] && !given[to.0 as usize];
             if free && touches.is_last(number, from) && touches.is_first(number, to) {
                 (taken[from.0 as usize], given[to.0 as usize]) = (true, true);
                 pairs.push((from, to));
