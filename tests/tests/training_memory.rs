@@ -13,6 +13,9 @@ const WARM: usize = 500;
 const PARTS: usize = 10;
 /// Parts in which the process may be larger than before.
 const MOST_GROWS: usize = 3;
+/// Stretches of steps that are tried until one is flat: a leak grows in all of them. Lavapipe fetches up to eight blocks
+/// of 1 MiB at unforeseen moments of its first 3,000 steps and none in the 7,000 after (22.3, two cores, 2026-11-28).
+const STRETCHES: usize = 4;
 /// Rows of a batch.
 const ROWS: u64 = 32;
 
@@ -85,21 +88,30 @@ fn stays_flat(vulkan: &Arc<VulkanDevice>, steps: usize) {
     };
     let (first, host) = train(0, WARM);
     let mut hosts = vec![host];
-    let mut last = first;
-    for part in 0..PARTS {
+    let parts = (0..STRETCHES * PARTS).map(|part| {
         let at = |part: usize| WARM + (steps - WARM) * part / PARTS;
-        let (now, host) = train(at(part), at(part + 1));
-        last = now;
+        train(at(part), at(part + 1))
+    });
+    for (part, (last, host)) in parts.enumerate() {
+        assert_eq!(first, last, "the device's memory");
         hosts.push(host);
+        if (part + 1) % PARTS == 0 && grows(&hosts[hosts.len() - PARTS - 1..]) <= MOST_GROWS {
+            break;
+        }
     }
-    println!("{planned} bytes planned, {last:?}; the process from step {WARM} to {steps}: {hosts:?}");
-    assert_eq!(first, last, "the device's memory");
+    println!("{planned} bytes planned, {first:?}; the process from step {WARM} on: {hosts:?}");
     assert!(
-        (planned..planned + (256 << 10)).contains(&last.device_bytes),
-        "{last:?}, {planned} bytes planned"
+        (planned..planned + (256 << 10)).contains(&first.device_bytes),
+        "{first:?}, {planned} bytes planned"
     );
-    let grows = hosts.windows(2).filter(|pair| pair[1] > pair[0]).count();
-    assert!(grows <= MOST_GROWS, "the process grew in {grows} of {PARTS} parts: {hosts:?}");
+    let last = &hosts[hosts.len() - PARTS - 1..];
+    let grows = grows(last);
+    assert!(grows <= MOST_GROWS, "the process grew in {grows} of the last {PARTS} parts: {hosts:?}");
+}
+
+/// How often a number is larger than the one before.
+fn grows(hosts: &[Option<u64>]) -> usize {
+    hosts.windows(2).filter(|pair| pair[1] > pair[0]).count()
 }
 
 mod on_device {
