@@ -131,7 +131,11 @@ impl Drawn {
             }
             let drawn = data::random(seed, count, 0.0, self.kind.among() as f32);
             let most = self.kind.among() as i32 - 1;
-            let drawn: Vec<i32> = drawn.iter().map(|&v| (v as i32).min(most)).collect();
+            let mut drawn: Vec<i32> = drawn.iter().map(|&v| (v as i32).min(most)).collect();
+            // The first and the last row of a table are looked at: neither is to be 0.
+            for (at, row) in [(0, 0), (count - 1, most)] {
+                drawn[at] = row;
+            }
             state.write(Tensor::new(&drawn, &slot.shape)?.view())?;
         }
         Ok(())
