@@ -15,6 +15,8 @@ pub enum Simpler {
     Value(ValueId),
     /// One op over one value.
     Node(Op, ValueId),
+    /// The same op over other operands.
+    Operands(SmallVec<[Option<ValueId>; 4]>),
 }
 
 /// A node that takes values without the transposes that made its operands.

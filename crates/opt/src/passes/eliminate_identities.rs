@@ -20,11 +20,11 @@ type Known<'g> = LazyCell<Conditions, Box<dyn FnOnce() -> Conditions + 'g>>;
 pub fn eliminate_identities(graph: &Graph, _: &PassCx<'_>) -> Vec<Patch> {
     let known: Known<'_> = LazyCell::new(Box::new(|| Conditions::of(graph.constraints())));
     let nodes = graph.nodes().map(|(id, _)| NodeCx { graph, id });
-    nodes.filter_map(|cx| simplified(&cx).or_else(|| unexpanded(&cx, &known))).collect()
+    nodes.filter_map(|cx| simplified(&cx, &known).or_else(|| unexpanded(&cx, &known))).collect()
 }
 
 /// The node as its op says it more simply.
-fn simplified(cx: &NodeCx<'_>) -> Option<Patch> {
+fn simplified(cx: &NodeCx<'_>, known: &Known<'_>) -> Option<Patch> {
     let (graph, name, node) = (cx.graph, cx.graph.node_name(cx.id), cx.node());
     match node.op.simplify(cx)? {
         Simpler::Value(x) => {
@@ -38,6 +38,13 @@ fn simplified(cx: &NodeCx<'_>) -> Option<Patch> {
             let y = patch.add(op, name, &[PatchRef::Old(x)]);
             patch.replace(node.output(), y);
             Some(patch)
+        }
+        Simpler::Operands(operands) => {
+            let reads = |v: Option<ValueId>| v.map(PatchRef::Old);
+            let mut patch = Patch::new(format!("{name} reads what it depends on alone"));
+            let y = patch.add_opt(node.op.clone(), name, operands.iter().copied().map(reads).collect());
+            patch.replace(node.output(), y);
+            keeps_types(graph, known, cx.id, &operands).then_some(patch)
         }
     }
 }

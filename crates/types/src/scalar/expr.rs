@@ -176,6 +176,12 @@ impl ScalarExpr {
         self.0.insts.iter().any(|i| i.ty.bits() == 64 || i.args.iter().any(wide))
     }
 
+    /// Whether an output depends on input `i`: nothing that no output needs is left in an expression.
+    pub fn reads(&self, i: usize) -> bool {
+        let input = |r: &RegId| r.0 as usize == i;
+        self.0.outputs.iter().any(input) || self.0.insts.iter().any(|inst| inst.args.iter().any(input))
+    }
+
     /// Whether every output is an input: nothing is computed.
     pub fn is_trivial(&self) -> bool {
         self.0.insts.is_empty()

@@ -1,11 +1,12 @@
 //! `ElementwiseGrad`: the gradient of an elementwise op by one of its operands.
 
+use crate::ValueId;
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::{Differentiation, Grad, NodeCx, Op, OpDef, ScalarCx, Simpler};
 use crate::sample::{Fill, Sample};
 use crate::shape::{ValueType, tensor};
-use pumice_types::scalar::{Reg, RegType, ScalarBuilder};
+use pumice_types::scalar::{Reg, RegType, ScalarBuilder, ScalarExpr};
 use pumice_types::{DType, DimExpr};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -87,7 +88,8 @@ impl OpDef for ElementwiseGrad {
         true
     }
 
-    /// dy, where the result moves by as much as the operand: that of a sum.
+    /// dy, where the result moves by as much as the operand: that of a sum. Else dy in place of each operand that the
+    /// gradient does not depend on, as of a product the factor whose gradient it is: who makes it need not keep it.
     fn simplify(&self, cx: &NodeCx<'_>) -> Option<Simpler> {
         let (graph, node) = (cx.graph, cx.node());
         let out = graph.ty(node.output()).dtype();
@@ -96,8 +98,18 @@ impl OpDef for ElementwiseGrad {
         let given = node.inputs.iter().zip(b.inputs()).map(|(v, &reg)| v.map(|_| reg));
         let args: Vec<Option<Reg>> = given.collect();
         let made = self.scalar(&ScalarCx { b: &b, args: &args, dtypes: &dtypes, out })?;
-        if Some(made) == args[0] { cx.is_operand() } else { None }
+        if Some(made) == args[0] { cx.is_operand() } else { without_unread(cx, &b.finish(&[made]).ok()?) }
     }
+}
+
+/// dy in place of every operand of its dtype that is not read.
+fn without_unread(cx: &NodeCx<'_>, made: &ScalarExpr) -> Option<Simpler> {
+    let (graph, inputs) = (cx.graph, &cx.node().inputs);
+    let dy = cx.operand(0).filter(|dy| !graph.is_state_version(*dy))?;
+    let is_unread = |i: usize, v: ValueId| !made.reads(i) && graph.ty(v).dtype() == graph.ty(dy).dtype();
+    let read = |(i, v): (usize, &Option<ValueId>)| v.map(|v| if is_unread(i, v) { dy } else { v });
+    let operands = inputs.iter().enumerate().map(read).collect();
+    (operands != *inputs).then_some(Simpler::Operands(operands))
 }
 
 /// Elements of the largest value of a sample that is taken.
