@@ -67,6 +67,8 @@ pub const MODULES: &[Entry] = &[
     Entry { kernel: "conv_lines", variant: "plain_one", form: Form::Descriptor, bytes: crate::module!("../spv/conv_lines.plain_one.descriptor.spv") },
     Entry { kernel: "conv_lines", variant: "plain_two", form: Form::Address, bytes: crate::module!("../spv/conv_lines.plain_two.address.spv") },
     Entry { kernel: "conv_lines", variant: "plain_two", form: Form::Descriptor, bytes: crate::module!("../spv/conv_lines.plain_two.descriptor.spv") },
+    Entry { kernel: "conv_shared", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/conv_shared.plain.address.spv") },
+    Entry { kernel: "conv_shared", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/conv_shared.plain.descriptor.spv") },
     Entry { kernel: "conv_spread", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/conv_spread.plain.address.spv") },
     Entry { kernel: "conv_spread", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/conv_spread.plain.descriptor.spv") },
     Entry { kernel: "conv_spread", variant: "plain_one", form: Form::Address, bytes: crate::module!("../spv/conv_spread.plain_one.address.spv") },

@@ -28,7 +28,7 @@ mod on_device {
 
     /// Kernels whose rules are of what they may touch: indices, lengths and windows choose from it, and windows that
     /// step over elements.
-    const CHOOSE: [&str; 38] = [
+    const CHOOSE: [&str; 39] = [
         "attention",
         "attention_extended",
         "attention_lanes",
@@ -38,6 +38,7 @@ mod on_device {
         "attention_split",
         "conv_direct",
         "conv_lines",
+        "conv_shared",
         "conv_spread",
         "conv_spread_tile",
         "conv_tile",

@@ -59,13 +59,13 @@ impl Kernel for Direct {
 }
 
 impl Convolution {
-    /// Groups of 64 threads, each of which makes some outputs of a quad of positions; of each product there are so many
-    /// quads.
+    /// Groups of 64 threads, each of which makes some outputs of a quad of positions, or groups that share these; of
+    /// each product there are so many quads.
     pub(super) fn groups_of_threads(&self, cx: &LowerCx<'_>, roles: &Roles, quads: DimExpr) -> DimExpr {
         let blocks = self.outputs.ceil_div(&roles.rows.into());
         let products = self.over.products(cx.graph.symbols());
         let threads = &self.batches * self.groups * blocks * products * quads;
-        threads.ceil_div(&DimExpr::constant(64))
+        if roles.threads > 0 { threads } else { threads.ceil_div(&DimExpr::constant(64)) }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::choice::Choice;
 use super::family::{Family, FamilyDecl, Shape};
-use pumice_plan::kernels::convolution::{ConvDirect, ConvLines, ConvSpread};
+use pumice_plan::kernels::convolution::{ConvDirect, ConvLines, ConvShared, ConvSpread};
 use pumice_types::Target;
 
 /// A product of matrices.
@@ -42,7 +42,7 @@ pub const METHOD: &FamilyDecl = &FamilyDecl {
 /// The kernel of `direct`. `plain_one` takes several terms in each iteration of its loop: it is left for sums that are
 /// too long for a driver which ends loops.
 pub const WINDOWS: &FamilyDecl = &FamilyDecl {
-    kernels: &[ConvDirect::DECL, ConvLines::DECL],
+    kernels: &[ConvDirect::DECL, ConvLines::DECL, ConvShared::DECL],
     last: &[("conv_direct.plain_one", &[]), ("conv_direct.plain", &[])],
     ..FamilyDecl::new("convolution.direct", MEASURES)
 };

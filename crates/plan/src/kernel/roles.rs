@@ -100,6 +100,12 @@ impl Roles {
         Roles { kept_quads, ..self }.only("n", 0, most)
     }
 
+    /// Of a kernel of which a group of so many threads makes what of others one thread makes.
+    #[must_use]
+    pub fn shared_by(self, threads: u64) -> Roles {
+        Roles { threads, ..self }
+    }
+
     /// Of a kernel whose threads make columns of one line.
     #[must_use]
     pub fn by_lines(self) -> Roles {

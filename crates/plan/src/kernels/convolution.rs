@@ -13,8 +13,14 @@ use crate::kernel::trip_count::{after, each, pairs};
 use pumice_types::slots;
 
 /// The declarations of this family.
-pub const DECLS: &[KernelDecl] =
-    &[ConvDirect::DECL, ConvLines::DECL, ConvTile::DECL, ConvSpread::DECL, ConvSpreadTile::DECL];
+pub const DECLS: &[KernelDecl] = &[
+    ConvDirect::DECL,
+    ConvLines::DECL,
+    ConvShared::DECL,
+    ConvTile::DECL,
+    ConvSpread::DECL,
+    ConvSpreadTile::DECL,
+];
 
 /// The largest stride of a transposed convolution: products of two numbers below it fit 31 bits.
 pub const LARGEST_UP: u64 = 1 << 15;
@@ -112,6 +118,22 @@ direct! {
         plain_two: zero { "MR": "2", "SQ": "10" };
         plain_one: zero { "MR": "1", "SQ": "10" }
     }
+}
+
+direct! {
+    /// As `conv_direct`, for few results with many terms: a group of threads shares the terms of four positions of an
+    /// output.
+    pub struct ConvShared = "conv_shared" in "convolution/shared.comp";
+    grid "batches * groups * outputs * ceil(positions / 4) groups of 256 threads, folded";
+    specs {}
+    trip_count |c| {
+        let terms = c.channels.saturating_mul(c.kernel.iter().fold(1, |n, k| n.saturating_mul(*k))).div_ceil(256);
+        let chains = each(terms, 128);
+        let own = after(after(each(terms, 1), chains.saturating_mul(2)), pairs(chains, 12));
+        after(own, halving(256))
+    };
+    roles |_c| tile(1, 4).shared_by(256);
+    variants { plain: zero }
 }
 
 tiles! { sliced kernel {

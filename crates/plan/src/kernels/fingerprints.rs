@@ -75,6 +75,9 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain_one", Fingerprint::hex("acd975ab83bcb1c07c8372d82ab62db81d92c37be9c8a1fc85a2e2a011c475c6")),
         ("plain_two", Fingerprint::hex("64beb1dac7568d7959d7673a6e1c02ad017add5c37435a0e885665eb84169a9d")),
     ] },
+    Compiled { kernel: "conv_shared", declaration: Fingerprint::hex("39a8336fc11096ed7177ce0256335f4fcc3232db76f8174c80a61e8944646cd8"), code: &[
+        ("plain", Fingerprint::hex("9a295f26cc3d494a67aab0dc91628ac0cd26acb5cbf715a1448e8a11e6db96bf")),
+    ] },
     Compiled { kernel: "conv_spread", declaration: Fingerprint::hex("62174de2620ca1e5af9067fcb06589b0f51b9351c2bf11451e680c9d0ed9c743"), code: &[
         ("plain", Fingerprint::hex("795ca3b2b10bddfa93bdf3f28f8e305c4c677a1214b26e7df5475a271a1ccc7c")),
         ("plain_one", Fingerprint::hex("a339fb9bee32a59ebf80ccc312049432ae662ba316d1fe4d70895f7b0d346706")),

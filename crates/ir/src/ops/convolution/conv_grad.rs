@@ -119,18 +119,43 @@ impl Correlation<'_> {
     /// parts that are added after it: a part is a group of the convolution.
     fn by_convolution(&self, cx: &GradCx<'_>) -> Value {
         let (g, shape) = (cx.g, cx.shape(cx.x(1)));
+        if let Some(sums) = self.by_entries(cx, &shape) {
+            return fitted(cx, sums, &shape);
+        }
         let parts = self.parts(cx, &shape);
         let image = self.by_channels(cx, &shape[1]);
+        let sums = g.conv(image, self.at_of_parts(cx, parts), None, self.turned(parts));
+        fitted(cx, g.transpose(self.added(cx, sums, parts), &swapped(shape.len())), &shape)
+    }
+
+    /// The convolution whose strides are the dilations, with so many groups for each one.
+    fn turned(&self, parts: u64) -> Conv {
         let each = |of: fn(&WindowAxis) -> u64| self.windows.iter().map(of).collect::<Vec<u64>>();
-        let op = Conv {
+        Conv {
             strides: each(|w| w.dilation),
             pads: [each(|w| w.begin), each(|w| w.end)].concat(),
             dilations: each(|w| w.stride),
             groups: self.groups.saturating_mul(parts),
             rounding: self.rounding,
-        };
-        let sums = g.conv(image, self.at_of_parts(cx, parts), None, op);
-        fitted(cx, g.transpose(self.added(cx, sums, parts), &swapped(shape.len())), &shape)
+        }
+    }
+
+    /// Of a depthwise one, with each channel of each entry of the batch as a group: operands stay as they lie. The
+    /// entries are added after it. None where there are several channels in a group, and as [`Self::parts`] says.
+    fn by_entries(&self, cx: &GradCx<'_>, weights: &[DimExpr]) -> Option<Value> {
+        let (g, image, at) = (cx.g, cx.ty(self.image), cx.shape(self.at));
+        let batch = image.shape[0].as_extent().filter(|&batch| batch > 0)?;
+        if !weights[1].is(1) || image.dtype() != DType::F32 {
+            return None;
+        }
+        let with = |first: &[DimExpr], rest: &[DimExpr]| [first, rest].concat();
+        let (one, groups) = (DimExpr::constant(1), DimExpr::from(self.groups.checked_mul(batch)?));
+        let x = g.reshape_to(self.image, with(&[one.clone(), groups], &image.shape[2..]));
+        let w = g.reshape_to(self.at, with(&[&at[0] * &at[1], one.clone()], &at[2..]));
+        let sums = g.conv(x, w, None, self.turned(batch));
+        let taps = cx.shape(sums);
+        let apart = g.reshape_to(sums, with(&[at[0].clone(), at[1].clone(), one], &taps[2..]));
+        Some(g.reduce_sum(apart, &[0], false))
     }
 
     /// Into how many parts the batch falls: as many as have two entries each at least and results that are no larger

@@ -48,6 +48,9 @@ fn narrow() -> Vec<Case> {
     add(&[2, 4, 36], &[8, 1, 28], &[9, 3], &[3]);
     add(&[1, 4, 6, 16, 16], &[20, 2, 3, 5, 11], &[1, 2, 5, 1, 2, 5], &[]);
     add(&[1, 8, 5, 9], &[12, 4, 3, 2], &[0, 2, 0, 1], &[1, 4]);
+    // Few results of many taps, and more terms than a chain of each of 256 threads has.
+    add(&[1, 2, 19, 18], &[2, 1, 17, 16], &[1; 4], &[2, 1]);
+    add(&[2, 280, 16, 17], &[2, 140, 16, 16], &[1, 0, 0, 1], &[]);
     // More terms than some drivers let a loop iterate.
     add(&[1, 25_400, 1], &[2, 12_700, 5], &[2, 2], &[]);
     let dilations = vec![1, 2];
@@ -55,6 +58,11 @@ fn narrow() -> Vec<Case> {
         vec![1, 4, 7, 8],
         vec![12, 2, 3, 3],
         Conv { groups: 2, dilations: dilations.clone(), ..Conv::default() },
+    ));
+    cases.push((
+        vec![1, 6, 24, 40],
+        vec![6, 2, 15, 18],
+        Conv { groups: 3, dilations: dilations.clone(), ..Conv::default() },
     ));
     cases.push((vec![1, 4, 7, 8], vec![8, 1, 3, 3], Conv { groups: 4, dilations, ..Conv::default() }));
     cases

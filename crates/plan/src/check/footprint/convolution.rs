@@ -11,6 +11,7 @@ use crate::kernels::convolution::LARGEST_UP;
 pub(super) const RULES: &[(&str, Rule)] = &[
     ("conv_direct", direct),
     ("conv_lines", lines),
+    ("conv_shared", shared),
     ("conv_tile", tile),
     ("conv_spread", spread),
     ("conv_spread_tile", spread_tile),
@@ -133,6 +134,18 @@ fn direct<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let threads = iteration(&[e.batches, e.groups, blocks, e.positions.div_ceil(4)])?;
     let footprint =
         e.factors(call, &window, e.weights(call, taps)?, Footprint::new(threads.div_ceil(64), 64))?;
+    let footprint = footprint.operand(2, e.stored(call, call.flag("vec_y")?.then_some(e.positions))?);
+    e.slots(call, footprint)
+}
+
+/// `conv_shared`.
+fn shared<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
+    let window = Window::of(call)?;
+    let taps = iteration(&window::counts(call, "kernel")?)?;
+    let e = Extents::of(call, window.positions)?;
+    iteration(&[e.channels, taps])?;
+    let groups = iteration(&[e.batches, e.groups, e.outputs, e.positions.div_ceil(4)])?;
+    let footprint = e.factors(call, &window, e.weights(call, taps)?, Footprint::new(groups, 1))?;
     let footprint = footprint.operand(2, e.stored(call, call.flag("vec_y")?.then_some(e.positions))?);
     e.slots(call, footprint)
 }
