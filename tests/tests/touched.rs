@@ -28,7 +28,7 @@ mod on_device {
 
     /// Kernels whose rules are of what they may touch: indices, lengths and windows choose from it, and windows that
     /// step over elements.
-    const CHOOSE: [&str; 39] = [
+    const CHOOSE: [&str; 41] = [
         "attention",
         "attention_extended",
         "attention_lanes",
@@ -55,6 +55,8 @@ mod on_device {
         "linear_recurrence",
         "pool",
         "pool_int",
+        "pool_places",
+        "pool_spread",
         "recurrent_layer",
         "resample_floats",
         "resample_words",

@@ -11,6 +11,8 @@ use pumice_ir::ops::conv::Conv;
 use pumice_ir::ops::conv_transpose::ConvTranspose;
 use pumice_ir::ops::max_pool::MaxPool;
 use pumice_ir::ops::min_pool::MinPool;
+use pumice_ir::ops::pool_places::PoolPlaces;
+use pumice_ir::ops::pool_spread::PoolSpread;
 use pumice_ir::ops::sum_pool::SumPool;
 use pumice_ir::shape::DimSpec;
 use pumice_ir::{GraphBuilder, Sample, Value, sym, tensor};
@@ -30,6 +32,17 @@ enum Drawn {
     Min(MinPool),
     Sum(SumPool),
     Average(AveragePool),
+    Spread(MaxPool, Spread),
+}
+
+/// What of the values of windows goes back to the elements under them.
+#[derive(Clone, Copy, Debug)]
+enum Spread {
+    Sum,
+    Mean,
+    PaddedMean,
+    Largest,
+    Smallest,
 }
 
 /// A program: its op and the extents.
@@ -166,10 +179,16 @@ fn draw(d: &mut Draws) -> Program {
         }
         _ => {
             let (kernel, ceil_mode) = (kernel.clone(), d.below(2) == 0);
-            match d.below(4) {
+            match d.below(6) {
                 0 => Drawn::Max(MaxPool { kernel, strides, pads, dilations, ceil_mode }),
                 1 => Drawn::Min(MinPool { kernel, strides, pads, dilations, ceil_mode }),
                 2 => Drawn::Sum(SumPool { kernel, strides, pads, dilations, ceil_mode }),
+                4 | 5 => {
+                    let op = MaxPool { kernel, strides, pads, dilations, ceil_mode };
+                    let of =
+                        [Spread::Largest, Spread::Smallest, Spread::Sum, Spread::Mean, Spread::PaddedMean];
+                    Drawn::Spread(op, d.of(&of))
+                }
                 _ => {
                     let count_include_pad = d.below(2) == 0;
                     Drawn::Average(AveragePool {
@@ -215,7 +234,9 @@ impl Program {
     }
 
     fn is_followed(&self) -> bool {
-        self.dtype == DType::F32 && (self.relu || matches!(self.added, 1 | 2))
+        self.dtype == DType::F32
+            && !matches!(self.op, Drawn::Spread(..))
+            && (self.relu || matches!(self.added, 1 | 2))
     }
 
     fn is_pool(&self) -> bool {
@@ -273,6 +294,7 @@ impl Program {
             Drawn::Min(op) => g.min_pool(x, op),
             Drawn::Sum(op) => g.sum_pool(x, op),
             Drawn::Average(op) => g.average_pool(x, op),
+            Drawn::Spread(op, spread) => spread.apply(g, x, op),
         }
     }
 
@@ -287,6 +309,29 @@ impl Program {
             y = g.add(y, g.tanh(y));
         }
         if self.relu { g.relu(y) } else { y }
+    }
+}
+
+impl Spread {
+    /// The largest elements of windows over x, in f32, spread over its extents.
+    fn apply(self, g: &GraphBuilder, x: Value, op: MaxPool) -> Value {
+        let v = g.cast(g.max_pool(x, op.clone()), DType::F32);
+        let MaxPool { kernel, strides, pads, dilations, ceil_mode } = op;
+        let places = |smallest| {
+            let (kernel, strides) = (kernel.clone(), strides.clone());
+            let (pads, dilations) = (pads.clone(), dilations.clone());
+            g.pool_places(x, PoolPlaces { kernel, strides, pads, dilations, ceil_mode, smallest })
+        };
+        let places = match self {
+            Spread::Largest => Some(places(false)),
+            Spread::Smallest => Some(places(true)),
+            _ => None,
+        };
+        let extents = g.type_of(x).map(|ty| ty.shape[2..].to_vec()).unwrap_or_default();
+        let mean = matches!(self, Spread::Mean | Spread::PaddedMean);
+        let count_include_pad = matches!(self, Spread::PaddedMean);
+        let op = PoolSpread { kernel, strides, pads, dilations, ceil_mode, extents, mean, count_include_pad };
+        g.pool_spread(v, places, op)
     }
 }
 

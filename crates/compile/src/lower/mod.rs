@@ -36,6 +36,8 @@ mod norm;
 mod pad;
 mod pointwise;
 mod pool;
+mod pool_places;
+mod pool_spread;
 mod random_numbers;
 mod range;
 mod recurrent_layer;

@@ -88,14 +88,24 @@ fn hole(graph: &Graph, node: &Node, windows: impl Fn(usize) -> Option<Vec<Window
     taken.then(|| Hole::after("pool", slots::PRODUCT, |_, _, _| true))
 }
 
-fn window_of(windows: &[WindowAxis], [from, to]: [&[DimExpr]; 2]) -> Option<Window> {
+pub(super) fn window_of(windows: &[WindowAxis], [from, to]: [&[DimExpr]; 2]) -> Option<Window> {
     let axes = windows.iter().zip(from[2..].iter().zip(&to[2..]));
     Window::new(axes.map(|(w, (extent, out))| Axis::of(w, extent, out)).collect::<Option<_>>()?)
 }
 
+/// Strides of a view of batches and channels, and along three spatial axes.
+pub(super) fn five_strides(view: &View) -> [DimExpr; 5] {
+    let [d, h, w] = spatial_strides(view, 2);
+    [view.strides[0].clone(), view.strides[1].clone(), d, h, w]
+}
+
 /// The window as kernels take it; none where it has more taps than they count in 32 bits, in loops that some drivers
 /// end after a number of trips.
-fn counted(cx: &LowerCx<'_>, windows: &[WindowAxis], [from, to]: [&[DimExpr]; 2]) -> Option<Window> {
+pub(super) fn counted(
+    cx: &LowerCx<'_>,
+    windows: &[WindowAxis],
+    [from, to]: [&[DimExpr]; 2],
+) -> Option<Window> {
     let window = window_of(windows, [from, to])?;
     let taps = window.taps();
     let trip_count = taps.saturating_add(taps / 32 + 32);
@@ -117,10 +127,8 @@ impl Pool {
         cx.fits_u32(&pumice_ir::shape::product(&x.view.shape), "the operand")?;
         cx.fits_u32(&pumice_ir::shape::product(&self.shape), "the result")?;
         let mut step = StepBuilder::new();
-        let [d, h, w] = spatial_strides(&x.view, 2);
         let strides = |at: &PlacedView| [0, 1].map(|axis| at.view.strides[axis].clone());
-        let [n, c] = strides(x);
-        let x_bound = step.touch(x, Access::ShaderRead).along([n, c, d, h, w]);
+        let x_bound = step.touch(x, Access::ShaderRead).along(five_strides(&x.view));
         let along = |_: usize, view: &View| Ok(strides_over(view, &self.shape)?.into());
         let (y_bound, slots) = step.through(&hole, &[&x_bound], y, &inputs, along)?;
         let (call, threads) = self.call(cx, [x_bound, y_bound.along(strides(y))], y);

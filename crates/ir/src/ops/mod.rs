@@ -220,6 +220,8 @@ macro_rules! for_each_op {
                 prod_pool ProdPool "prod_pool" lowered boxed;
                 resample Resample "resample" lowered;
                 non_max_suppression_parts NonMaxSuppressionParts "non_max_suppression_parts" host;
+                pool_places PoolPlaces "pool_places" lowered boxed;
+                pool_spread PoolSpread "pool_spread" lowered boxed;
             }
             // 3.6 Normalisation
             norm {

@@ -5,10 +5,18 @@ use pumice_ir::ops::group_norm::GroupNorm;
 use pumice_ir::ops::im2col::{Im2Col, Im2ColLayout};
 use pumice_ir::ops::lp_pool::LpPool;
 use pumice_ir::ops::max_pool::MaxPool;
+use pumice_ir::ops::pool_spread::PoolSpread;
 use pumice_ir::ops::resize::{Resize, ResizeAspect, ResizeCoordinates, ResizeMode};
 
 fn image(g: &GraphBuilder) -> Value {
     g.input("x", f32([1, 6, 5, 4]))
+}
+
+/// Values of windows of 2 x 2 over 5 x 4, spread over these extents by places of that type.
+fn spread(g: &GraphBuilder, extents: &[i64], places: pumice_ir::ValueType, mean: bool) -> Value {
+    let (v, places) = (g.input("v", f32([1, 6, 4, 3])), g.input("places", places));
+    let extents = extents.iter().map(|&n| DimExpr::constant(n)).collect();
+    g.pool_spread(v, Some(places), PoolSpread { kernel: vec![2, 2], extents, mean, ..PoolSpread::default() })
 }
 
 fn resized(op: Resize) -> OpError {
@@ -41,6 +49,11 @@ refuses! {
         let x = g.input("x", f32([1.into(), 1.into(), sym("n", 0..=4)]));
         g.max_pool_with_indices(x, MaxPool { kernel: vec![1], ..MaxPool::default() }, 0).1
     } => OpError::ExtentUnsupported { .. },
+    a_spread_over_other_axes: |g| spread(g, &[6], f32([1, 6, 4, 3]), false) => OpError::Attr(_),
+    a_spread_over_other_extents: |g| spread(g, &[5, 5], f32([1, 6, 4, 3]), false) => OpError::ExtentMismatch { .. },
+    a_spread_by_places_of_others: |g| spread(g, &[5, 4], f32([1, 6, 3, 3]), false) => OpError::DType { .. },
+    places_of_other_windows: |g| spread(g, &[5, 4], i32([1, 6, 3, 3]), false) => OpError::ExtentMismatch { .. },
+    means_that_go_to_places: |g| spread(g, &[5, 4], i32([1, 6, 4, 3]), true) => OpError::Attr(_),
     shares_of_another_rank: |g| g.adaptive_average_pool(image(g), &[2]) => OpError::Attr(_),
     columns_of_another_image: |g| {
         g.col2im(g.input("c", f32([1, 8, 9])), &[5, 4], Im2Col { kernel: vec![2, 2], ..Im2Col::default() })

@@ -1,11 +1,12 @@
-//! Pooling: a reduction of the elements under a window that moves. See [`super::convolution`] for the window.
+//! Pooling: a reduction of the elements under a window that moves, and its gradient. See [`super::convolution`] for the
+//! window.
 
 use super::reduce::op;
 use crate::kernel;
 use crate::kernel::KernelDecl;
 
 /// The declarations of this family.
-pub const DECLS: &[KernelDecl] = &[Pool::DECL, PoolInt::DECL];
+pub const DECLS: &[KernelDecl] = &[Pool::DECL, PoolInt::DECL, PoolPlaces::DECL, PoolSpread::DECL];
 
 const _: () = assert!(op::SUM == 0 && op::MEAN == 1 && op::MAX == 2 && op::MIN == 3 && op::PROD == 4);
 
@@ -48,5 +49,73 @@ kernel! {
     holes {}
     specs { op = 0: 2, signed = 1: 1, bits = 2: 32 }
     trip_count |c| each(c.kernel.iter().fold(1u64, |n, k| n.saturating_mul(*k)), 1);
+    variants { plain: zero }
+}
+
+kernel! {
+    /// places[n, c, p] = the first place of x[n, c] under the taps of window p whose element is the largest, with
+    /// `smallest` the smallest; the first NaN wins. Places are counted over the spatial axes; -1 where all taps are
+    /// outside.
+    pub struct PoolPlaces = "pool_places" in "pool/places.comp";
+    grid "ceil(batches * channels * ceil(positions / 4) / 64) groups of 64 threads, folded";
+    args {
+        batches: u32, channels: u32,
+        extent[3]: u32, kernel[3]: u32, out[3]: u32, step[3]: u32, dilation[3]: i32, begin[3]: i32, end[3]: u32,
+        x { at, n, c, d, h, w: u32 },
+    }
+    operands { x: read, places: write }
+    slots 0;
+    holes {}
+    specs { smallest = 0: 0, vec_y = 1: 0 }
+    trip_count |c| each(c.kernel.iter().fold(1u64, |n, k| n.saturating_mul(*k)), 1);
+    variants { plain: zero }
+}
+
+/// Which values of windows a `pool_spread` adds up, and how many.
+pub mod spread {
+    use crate::kernel::trip_count::{after, each, inside, pairs};
+
+    /// Of all windows over an element.
+    pub const SUM: u32 = 0;
+    /// Each over the elements under its window.
+    pub const MEAN: u32 = 1;
+    /// Each over the taps of its window before `end`.
+    pub const PADDED_MEAN: u32 = 2;
+    /// Of windows with the element's place.
+    pub const PLACES: u32 = 3;
+
+    /// How many of so many windows of an axis are over one element, at most.
+    pub const fn covering(kernel: u64, dilation: u64, step: u64, out: u64) -> u64 {
+        let reach = kernel.saturating_sub(1).saturating_mul(dilation).saturating_add(1);
+        let most = if step == 0 { out } else { reach.div_ceil(step) };
+        if most < out { most } else { out }
+    }
+
+    /// The trip count of an element that has so many windows along each axis.
+    pub const fn trip_count([d, h, w]: [u64; 3]) -> u64 {
+        let chains = d.saturating_mul(h).saturating_mul(w).div_ceil(128);
+        let loops = inside(each(d, 1), inside(each(h, 1), each(w, 1)));
+        after(loops, pairs(chains, 12))
+    }
+}
+
+kernel! {
+    /// x[n, c, i] = the sum of v[n, c, p] over the windows p a tap of which is at i: `kind` is one of `spread`. What is
+    /// not by places has `v` again for them.
+    pub struct PoolSpread = "pool_spread" in "pool/spread.comp";
+    grid "ceil(batches * channels * elements / 64) groups of 64 threads, folded";
+    args {
+        batches: u32, channels: u32,
+        extent[3]: u32, kernel[3]: u32, out[3]: u32, step[3]: u32, dilation[3]: i32, begin[3]: i32, end[3]: u32,
+        v { at, n, c, d, h, w: u32 },
+    }
+    operands { v: read, places: read, x: write }
+    slots 0;
+    holes {}
+    specs { kind = 0: 0 }
+    trip_count |c| {
+        let axis = |i: usize| spread::covering(c.kernel[i], c.dilation[i], c.step[i], c.out[i]);
+        spread::trip_count([axis(0), axis(1), axis(2)])
+    };
     variants { plain: zero }
 }

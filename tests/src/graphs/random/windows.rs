@@ -13,6 +13,8 @@ use pumice_ir::ops::lp_normalization::{LengthNorm, LpNormalization};
 use pumice_ir::ops::max_pool::MaxPool;
 use pumice_ir::ops::mean_variance_normalization::MeanVarianceNormalization;
 use pumice_ir::ops::min_pool::MinPool;
+use pumice_ir::ops::pool_places::PoolPlaces;
+use pumice_ir::ops::pool_spread::PoolSpread;
 use pumice_ir::ops::prod_pool::ProdPool;
 use pumice_ir::ops::sum_pool::SumPool;
 use pumice_types::{DimExpr, Tensor};
@@ -49,6 +51,7 @@ impl Garden<'_> {
                 g.conv_transpose(x, w, None, op)
             }
             3 => g.max_pool(x, MaxPool { kernel, strides, pads: vec![1, 0], ..MaxPool::default() }),
+            4 if self.below(2) == 0 => self.spread_again(x, kernel, strides),
             4 => g.min_pool(x, MinPool { kernel, strides, ..MinPool::default() }),
             5 if self.below(2) == 0 => g.prod_pool(x, ProdPool { kernel, strides, ..ProdPool::default() }),
             5 => g.sum_pool(x, SumPool { kernel, strides, ceil_mode: true, ..SumPool::default() }),
@@ -70,6 +73,23 @@ impl Garden<'_> {
             }
             _ => self.normalized(x),
         }
+    }
+
+    /// Sums of windows over x\[rows, 2, n\] where these are, as means, or where other numbers are the largest. (Those
+    /// are nothing rounded: places are the same everywhere.)
+    fn spread_again(&mut self, x: Value, kernel: Vec<u64>, strides: Vec<u64>) -> Value {
+        let (g, shape) = (self.g, self.ty(x).shape.to_vec());
+        let mean = self.below(2) == 0;
+        let places = (!mean).then(|| {
+            let columns = shape[2].as_extent().unwrap_or(1);
+            let numbers = g.expand_to(self.param(&[1, 2, columns]), shape.clone());
+            let (kernel, strides) = (kernel.clone(), strides.clone());
+            g.pool_places(numbers, PoolPlaces { kernel, strides, ..PoolPlaces::default() })
+        });
+        let (k, s) = (kernel.clone(), strides.clone());
+        let v = g.sum_pool(x, SumPool { kernel: k, strides: s, ..SumPool::default() });
+        let extents = shape[2..].to_vec();
+        g.pool_spread(v, places, PoolSpread { kernel, strides, extents, mean, ..PoolSpread::default() })
     }
 
     /// x\[rows, 2, n\] by its own statistics, or those of the batch; an ε that keeps what was rounded from growing.

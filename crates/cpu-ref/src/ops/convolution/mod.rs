@@ -7,6 +7,8 @@ pub mod max_pool;
 pub mod min_pool;
 pub mod non_max_suppression_parts;
 mod pool;
+pub mod pool_places;
+pub mod pool_spread;
 pub mod prod_pool;
 pub mod resample;
 pub mod sum_pool;

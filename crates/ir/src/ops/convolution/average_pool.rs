@@ -54,8 +54,8 @@ fn more_samples() -> Vec<Sample> {
 
 /// dx\[n\] = Σ dy\[q\]/divisor\[q\] over the windows q that cover n, with the divisors of the means.
 fn rule(op: &AveragePool, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
-    let windows = Windows::of(cx, |spatial| op.windows(spatial))?;
-    Ok(vec![cx.wanted(0, || windows.spread(cx, windows.shares(cx, op.ceil_mode, op.count_include_pad)))])
+    let windows = Windows::of(cx, op.pool())?;
+    Ok(vec![cx.wanted(0, || windows.of_means(cx, op.count_include_pad))])
 }
 
 impl GraphBuilder {

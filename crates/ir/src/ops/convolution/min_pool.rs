@@ -16,6 +16,6 @@ pool! {
 
 /// dy of each window to the first of the smallest elements under it: the largest of −x.
 fn rule(op: &MinPool, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
-    let windows = Windows::of(cx, |spatial| op.windows(spatial))?;
-    Ok(vec![cx.wanted(0, || windows.to_largest(cx, cx.g.neg(cx.x(0))))])
+    let windows = Windows::of(cx, op.pool())?;
+    Ok(vec![cx.wanted(0, || windows.of_extremes(cx, true))])
 }

@@ -4,7 +4,7 @@ use super::windows::{Lists, decided, require_fit, spatial_rank};
 use crate::attr::AttrError;
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
-use pumice_types::{DType, WindowAxis};
+use pumice_types::{DType, DimExpr, WindowAxis};
 
 /// The lists of a pool, and whether its last windows may end after the padded extent.
 #[derive(Clone, Debug, Default)]
@@ -48,15 +48,20 @@ impl Pool {
     /// Type rule of a pool.
     pub(crate) fn infer(&self, cx: &Infer<'_>, dtypes: &[DType]) -> Result<Types, OpError> {
         let dtype = cx.expect_dtype(0, dtypes)?;
-        let windows = self.windows(spatial_rank(cx, 0)?)?;
-        let x = &cx.ty(0)?.shape;
+        spatial_rank(cx, 0)?;
+        one(dtype, self.shape(cx, &cx.ty(0)?.shape)?)
+    }
+
+    /// The extents of a pool of x.
+    pub(super) fn shape(&self, cx: &Infer<'_>, x: &[DimExpr]) -> Result<Vec<DimExpr>, OpError> {
+        let windows = self.windows(x.len() - 2)?;
         require_fit(cx, x, &windows)?;
         let of = |(extent, window): (_, &WindowAxis)| match self.ceil_mode {
             true => window.positions_ceil(extent),
             false => window.positions(extent),
         };
         let positions = x[2..].iter().zip(&windows).map(|axis| decided(of(axis), cx.symbols()));
-        one(dtype, x[..2].iter().cloned().chain(positions).collect::<Vec<_>>())
+        Ok(x[..2].iter().cloned().chain(positions).collect())
     }
 }
 
@@ -96,7 +101,7 @@ macro_rules! pool {
         }
 
         impl $Name {
-            fn pool(&self) -> $crate::ops::convolution::pool::Pool {
+            pub(super) fn pool(&self) -> $crate::ops::convolution::pool::Pool {
                 $crate::ops::convolution::pool::Pool {
                     kernel: self.kernel.clone(),
                     strides: self.strides.clone(),

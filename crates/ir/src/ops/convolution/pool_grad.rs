@@ -1,12 +1,13 @@
-//! Gradients of pools: dy of every window that covers an element, gathered there, axis by axis.
+//! Gradients of pools where no kernel takes their windows ([`super::pool_gathers`] says which those are), composed: dy
+//! of every window that covers an element, gathered there, axis by axis.
 //!
 //! Element n of an axis is under tap t of the window at position q where n + begin = q·stride + t·dilation. Of each
 //! element there are at most ⌈reach/stride⌉ such positions, or as many as there are at all: a table \[n, positions\]
 //! says which, and a second one whether they are. Sums are made in f32.
 
 use crate::builder::{GraphBuilder, Value};
-use crate::error::OpError;
 use crate::ops::convolution::max_pool_indices::Axis;
+use crate::ops::convolution::pool::Pool;
 use crate::ops::gradient::{narrowed, wide};
 use crate::ops::pad::Pad;
 use crate::ops::{GradCx, NoGrad};
@@ -14,6 +15,7 @@ use pumice_types::{DType, DimExpr, WindowAxis};
 
 /// The windows of a pool, and its extents.
 pub(super) struct Windows {
+    pub(super) pool: Pool,
     pub(super) axes: Vec<WindowAxis>,
     /// The extents of x.
     pub(super) x: Vec<DimExpr>,
@@ -52,15 +54,16 @@ struct Elements {
 }
 
 impl Windows {
-    /// Those of a node, as its op gives them.
-    pub fn of(
-        cx: &GradCx<'_>,
-        windows: impl FnOnce(usize) -> Result<Vec<WindowAxis>, OpError>,
-    ) -> Result<Windows, NoGrad> {
-        let (x, y) = (cx.shape(cx.x(0)), cx.shape(cx.y(0)));
-        let axes = windows(x.len().saturating_sub(2));
+    /// Those of a node that is this pool.
+    pub fn of(cx: &GradCx<'_>, pool: Pool) -> Result<Windows, NoGrad> {
+        Windows::new(pool, cx.shape(cx.x(0)), cx.shape(cx.y(0)))
+    }
+
+    /// Those of a pool of x to y.
+    pub fn new(pool: Pool, x: Vec<DimExpr>, y: Vec<DimExpr>) -> Result<Windows, NoGrad> {
+        let axes = pool.windows(x.len().saturating_sub(2));
         let axes = axes.map_err(|_| NoGrad::Undefined("its lists fit no window"))?;
-        Ok(Windows { axes, x, y })
+        Ok(Windows { pool, axes, x, y })
     }
 
     /// Whether x has no element, whatever symbols are.
@@ -93,15 +96,14 @@ impl Windows {
         Covering { positions: g.expand_to(positions, shape), covers, several: near.several }
     }
 
-    /// dy of each mean, over its divisor, in f32.
-    pub fn shares(&self, cx: &GradCx<'_>, ceil_mode: bool, pads_count: bool) -> Value {
-        let g = cx.g;
-        let whole = !ceil_mode && (pads_count || self.axes.iter().all(|w| w.begin == 0 && w.end == 0));
-        let divisor = match whole {
+    /// A value of each window over the divisor of its mean, in f32.
+    pub fn divided(&self, g: &GraphBuilder, value: Value, pads_count: bool) -> Value {
+        let no_pads = || self.axes.iter().all(|w| w.begin == 0 && w.end == 0);
+        let divisor = match !self.pool.ceil_mode && (pads_count || no_pads()) {
             true => g.constant_scalar(DType::F32, self.axes.iter().map(|w| w.kernel as f64).product()),
             false => self.divisor(g, pads_count),
         };
-        g.div(wide(g, cx.dy()), divisor)
+        g.div(wide(g, value), divisor)
     }
 
     /// How many taps of each window count, the product over axes as f32 \[positions…\]; a window of none covers no
@@ -235,7 +237,7 @@ impl Covering {
 }
 
 /// How many of so many positions may cover an element, and whether these are all that there are.
-fn how_many(o: &DimExpr, window: &WindowAxis) -> (u64, bool) {
+pub(super) fn how_many(o: &DimExpr, window: &WindowAxis) -> (u64, bool) {
     let most = window.reach().div_ceil(window.stride);
     match o.as_extent().filter(|&o| o <= most) {
         Some(all) => (all, true),

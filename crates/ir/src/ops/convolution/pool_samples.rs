@@ -23,6 +23,21 @@ pub(crate) fn pool_samples(
     samples
 }
 
+/// Every case of 1,000 elements at most, in f32, after these words.
+pub(crate) fn small_cases(
+    words: &str,
+    fill: &Fill,
+    apply: impl Fn(&GraphBuilder, Value, Pool) -> Value,
+) -> Vec<Sample> {
+    let small = |(x, _): &(Vec<u64>, Pool)| x.iter().product::<u64>() <= 1_000;
+    let named = |mut sample: Sample| {
+        sample.label = format!("{words}, {}", sample.label);
+        sample
+    };
+    let cases = cases().into_iter().filter(small);
+    cases.map(|(x, pool)| named(case(DType::F32, &x, &pool, fill, &apply))).collect()
+}
+
 fn case(d: DType, x: &[u64], pool: &Pool, fill: &Fill, apply: Apply<'_>) -> Sample {
     Sample::graph(&format!("{d} {x:?} {pool:?}"), |g| {
         let v = g.input("x", tensor(d, x.iter().copied()));
@@ -43,6 +58,10 @@ fn cases() -> Vec<(Vec<u64>, Pool)> {
     add(&[2, 2, 10], Pool { dilations: vec![3], pads: vec![4, 1], strides: vec![2], ..of(&[3]) });
     // More taps than anybody can walk, almost all of them in pads.
     add(&[1, 2, 3, 2], Pool { pads: vec![1 << 19; 4], ..of(&[1 << 20, 1 << 20]) });
+    // Numbers beyond those that kernels count to.
+    let far = 1u64 << 30;
+    add(&[2, 2, 7], Pool { strides: vec![2], pads: vec![far - 2, 2], ceil_mode: true, ..of(&[far]) });
+    add(&[1, 2, 6], Pool { dilations: vec![far], pads: vec![far - 3, 0], ..of(&[2]) });
     // Ceil mode: a last window that ends outside, and one that would begin in the end pad.
     for n in 6..11 {
         add(&[1, 2, n], Pool { strides: vec![3], ceil_mode: true, ..of(&[2]) });

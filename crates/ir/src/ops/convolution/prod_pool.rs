@@ -16,6 +16,6 @@ pool! {
 
 /// dx\[n\] = Σ dy\[q\]·Π x of the other taps, over the windows q that cover n.
 fn rule(op: &ProdPool, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
-    let windows = Windows::of(cx, |spatial| op.windows(spatial))?;
+    let windows = Windows::of(cx, op.pool())?;
     Ok(vec![cx.wanted(0, || windows.of_products(cx))])
 }

@@ -15,6 +15,6 @@ pool! {
 
 /// dx\[n\] = Σ dy\[q\] over the windows q that cover n.
 fn rule(op: &SumPool, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
-    let windows = Windows::of(cx, |spatial| op.windows(spatial))?;
-    Ok(vec![cx.wanted(0, || windows.spread(cx, cx.dy()))])
+    let windows = Windows::of(cx, op.pool())?;
+    Ok(vec![cx.wanted(0, || windows.of_sums(cx))])
 }

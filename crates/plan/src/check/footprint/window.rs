@@ -42,15 +42,10 @@ impl Window {
     pub fn spatial<'i>(
         &self,
         call: &Call<'i>,
-        mut accesses: Accesses<'i>,
+        accesses: Accesses<'i>,
         strides: [&str; 3],
     ) -> Result<Accesses<'i>, Wrong> {
-        for (extent, stride) in self.extent.into_iter().zip(call.fixed_strides(strides)?) {
-            // Accesses of nothing would say nothing of an axis that no element of the view shows.
-            law(extent > 0 || stride != 0, || "an axis without a stride has no elements".to_owned())?;
-            accesses = accesses.axis(extent, stride);
-        }
-        Ok(accesses)
+        along(call, accesses, self.extent, strides)
     }
 
     /// A window is no larger than what it moves over, padding included, and its taps can be counted: nothing else says
@@ -68,6 +63,21 @@ impl Window {
         }
         Ok(())
     }
+}
+
+/// Adds three axes of these extents, whose strides have these names.
+pub(super) fn along<'i>(
+    call: &Call<'i>,
+    mut accesses: Accesses<'i>,
+    extents: [u64; 3],
+    strides: [&str; 3],
+) -> Result<Accesses<'i>, Wrong> {
+    for (extent, stride) in extents.into_iter().zip(call.fixed_strides(strides)?) {
+        // Accesses of nothing would say nothing of an axis that no element of the view shows.
+        law(extent > 0 || stride != 0, || "an axis without a stride has no elements".to_owned())?;
+        accesses = accesses.axis(extent, stride);
+    }
+    Ok(accesses)
 }
 
 /// Counts of the three spatial axes.

@@ -1,0 +1,110 @@
+//! `PoolSpread`: values of windows gathered where these are over, a thread for each element.
+
+use super::pool::{five_strides, window_of};
+use super::{Lower, host};
+use crate::cx::{LowerCx, LowerResult};
+use crate::step::StepBuilder;
+use crate::unplaced::PlacedView;
+use crate::window::{Axis, Window};
+use pumice_ir::NodeId;
+use pumice_ir::ops::PoolSpread;
+use pumice_ir::shape::product;
+use pumice_plan::kernel::Bound;
+use pumice_plan::kernels::pool::{PoolSpread as Kernel, spread};
+use pumice_types::DimExpr;
+
+/// Elements of the padded operand along an axis: places are divided by strides.
+const LONGEST: u64 = (1 << 31) - (1 << 11);
+
+impl Lower for PoolSpread {
+    fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
+        let node = cx.graph.node(id);
+        let v = node.input(0).ok_or("it has no operand")?;
+        let (from, to) = (&cx.graph.ty(node.output()).shape, &cx.graph.ty(v).shape);
+        let windows = self.windows(from.len() - 2).ok();
+        let window = windows.and_then(|windows| window_of(&windows, [from, to]));
+        let Some(window) = window.filter(|window| is_counted(cx, window)) else {
+            return host::lower(cx, id);
+        };
+        let v = cx.words(v)?;
+        let places = node.input(1).map(|places| cx.dense(places)).transpose()?;
+        let x = cx.result(node.output())?;
+        if x.is_empty() {
+            return Ok(());
+        }
+        let kind = if places.is_some() { spread::PLACES } else { divided(self) };
+        step(cx, id, (kind, &window), ([&v, &x], places.as_ref()))
+    }
+}
+
+fn step(
+    cx: &mut LowerCx<'_>,
+    id: NodeId,
+    window: (u32, &Window),
+    ([v, x], places): ([&PlacedView; 2], Option<&PlacedView>),
+) -> LowerResult {
+    let elements = product(&x.view.shape);
+    cx.fits_u32(&product(&v.view.shape), "the operand")?;
+    cx.fits_u32(&elements, "the result")?;
+    let mut step = StepBuilder::new();
+    let bound = bound(&mut step, [v, x], places);
+    let call = call(cx, window, bound, [&x.view.shape[0], &x.view.shape[1]]);
+    step.dispatch_node(cx, id, call.into_call(), &elements.ceil_div(&DimExpr::constant(64)))
+}
+
+/// Which sum it is, where it is not by places.
+fn divided(op: &PoolSpread) -> u32 {
+    match (op.mean, op.count_include_pad) {
+        (false, _) => spread::SUM,
+        (true, false) => spread::MEAN,
+        (true, true) => spread::PADDED_MEAN,
+    }
+}
+
+/// Whether kernels count the taps of windows and the places of axes, in loops that no driver ends.
+fn is_counted(cx: &LowerCx<'_>, window: &Window) -> bool {
+    let symbols = cx.graph.symbols();
+    let longest = window.0.iter().map(|axis| (&axis.extent + &axis.begin).upper(symbols)).max();
+    let over = |axis: &Axis| spread::covering(axis.kernel, axis.dilation, axis.step, axis.out.upper(symbols));
+    let trip_count = spread::trip_count(window.0.each_ref().map(over));
+    longest.is_some_and(|n| n <= LONGEST)
+        && window.taps() <= u64::from(u32::MAX >> 2)
+        && cx.target.limits.allows_trips(trip_count)
+}
+
+/// v, the places, of which v again stands for those that are not there, and the result.
+fn bound(step: &mut StepBuilder, [v, x]: [&PlacedView; 2], places: Option<&PlacedView>) -> [Bound; 3] {
+    let strides = five_strides(&v.view);
+    let v = step.read(0, v);
+    let places = places.map_or_else(|| v.unread(), |places| step.read(1, places));
+    [v.along(strides), places, step.write(x)]
+}
+
+/// The call, of this kind.
+fn call(
+    cx: &mut LowerCx<'_>,
+    (kind, window): (u32, &Window),
+    [v, places, x]: [Bound; 3],
+    outer: [&DimExpr; 2],
+) -> Kernel {
+    let words = window.words(cx);
+    let [batches, channels] = outer.map(|n| cx.arg(n));
+    Kernel {
+        variant: Kernel::plain,
+        kind,
+        batches,
+        channels,
+        extent: words.extent,
+        kernel: words.kernel,
+        out: words.out,
+        step: words.step,
+        dilation: words.dilation,
+        begin: words.begin,
+        end: window.pad_ends(cx),
+        v,
+        places,
+        x,
+        slots: Vec::new(),
+        holes: Vec::new(),
+    }
+}
