@@ -60,7 +60,10 @@ fn cases() -> Vec<(Vec<u64>, Pool)> {
     add(&[1, 2, 3, 2], Pool { pads: vec![1 << 19; 4], ..of(&[1 << 20, 1 << 20]) });
     // Numbers beyond those that kernels count to.
     let far = 1u64 << 30;
-    add(&[2, 2, 7], Pool { strides: vec![2], pads: vec![far - 2, 2], ceil_mode: true, ..of(&[far]) });
+    add(
+        &[2, 2, 7],
+        Pool { strides: vec![2], dilations: vec![far], pads: vec![far - 2, 3], ceil_mode: true, ..of(&[2]) },
+    );
     add(&[1, 2, 6], Pool { dilations: vec![far], pads: vec![far - 3, 0], ..of(&[2]) });
     // Ceil mode: a last window that ends outside, and one that would begin in the end pad.
     for n in 6..11 {
