@@ -262,7 +262,8 @@ impl KernelSource for PlainTwins {
         form: Addressing,
         controls: FloatControls,
     ) -> Result<Vec<u32>, String> {
-        let row_kernel = ["layer_norm", "rms_norm", "softmax_rows"].contains(&call.kernel.0.as_ref());
+        let row_kernel =
+            ["layer_norm", "norm_grad", "rms_norm", "softmax_rows"].contains(&call.kernel.0.as_ref());
         if row_kernel && call.variant.starts_with("fast") {
             let plain = KernelCall { variant: "plain".into(), ..call.clone() };
             return CheckedInKernels.spirv(&plain, form, controls);

@@ -6,6 +6,7 @@ use pumice_ir::{Graph, NodeId, ValueId};
 use pumice_opt::rewrite::Facts;
 use pumice_opt::{Anchor, CostModel, Group};
 use pumice_plan::kernels::norm::{LayerNorm, RmsNorm};
+use pumice_plan::kernels::norm_grad::NormGrad;
 use pumice_plan::kernels::softmax::{SoftmaxColumns, SoftmaxRows};
 use pumice_types::{AttentionExtents, ProductExtents, ReductionExtents, RowExtents, RowKind, Target};
 
@@ -50,6 +51,7 @@ impl CostModel for Kernels<'_> {
             RowKind::Softmax => &SoftmaxRows::DECL,
             RowKind::LayerNorm => &LayerNorm::DECL,
             RowKind::RmsNorm => &RmsNorm::DECL,
+            RowKind::NormGrad => &NormGrad::DECL,
         };
         let choice = self.selection.rows.choose(decl, row.n, self.target);
         choice.is_some_and(|choice| choice.terminates(self.target, &[("n", row.n)]))

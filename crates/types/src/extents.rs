@@ -64,6 +64,8 @@ pub enum RowKind {
     LayerNorm,
     /// RMS norm.
     RmsNorm,
+    /// The gradient of either by what it normalizes.
+    NormGrad,
 }
 
 /// Rows along an axis.

@@ -33,6 +33,7 @@ mod loop_;
 mod matmul;
 mod movement;
 mod norm;
+mod norm_grad;
 mod pad;
 mod pointwise;
 mod pool;

@@ -57,7 +57,7 @@ pub fn hole(graph: &Graph, node: &Node, axis: i64) -> Option<Hole> {
     })
 }
 
-fn walks(graph: &Graph, norm: &Node, v: ValueId) -> bool {
+pub(super) fn walks(graph: &Graph, norm: &Node, v: ValueId) -> bool {
     let whole = || norm.input(0).is_some_and(|x| graph.ty(v).shape == graph.ty(x).shape);
     is_literal(graph, v) || graph.ty(v).dtype().is_float() && (whole() || is_row(graph, v, norm))
 }
@@ -182,7 +182,7 @@ fn one_plus(offset: f32) -> LowerResult<u32> {
 }
 
 /// From row to row of a slot; 0 of one row for all.
-fn row_stride(view: &View, rank: usize, axis: usize, n: &DimExpr) -> DimExpr {
+pub(super) fn row_stride(view: &View, rank: usize, axis: usize, n: &DimExpr) -> DimExpr {
     let per_row = view.shape.len() == rank && !view.shape[..axis].iter().all(|d| d.is(1));
     if per_row { n.clone() } else { DimExpr::constant(0) }
 }

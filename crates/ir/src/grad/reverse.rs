@@ -142,7 +142,7 @@ impl<'a> Reverse<'a> {
 
     /// Passes what a node is made of, where its rule has no formula.
     fn composed(&mut self, id: NodeId, node: &Node, upstream: &[Option<Value>]) -> Result<(), GradError> {
-        let expansion = self.g.look(|graph| node.op.expand(graph, id));
+        let expansion = self.g.look(|graph| node.op.composition(graph, id));
         let Some(patch) = expansion.filter(|patch| patch.found.is_none()) else {
             return Err(self.refused(node, reason(NoGrad::Composed)));
         };

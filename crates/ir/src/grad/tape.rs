@@ -74,7 +74,7 @@ impl Tape {
         if how != Differentiation::Expansion && !packed() {
             return None;
         }
-        g.look(|graph| graph.node(id).op.expand(graph, id)).filter(|patch| patch.found.is_none())
+        g.look(|graph| graph.node(id).op.composition(graph, id)).filter(|patch| patch.found.is_none())
     }
 
     /// Enters the nodes of an expansion, and says what they stand for.
@@ -135,7 +135,7 @@ fn moving_results(graph: &Graph, id: NodeId, moving: &BTreeSet<ValueId>) -> Vec<
     if node.op.differentiation() != Differentiation::Expansion || results.len() < 2 {
         return results;
     }
-    let Some(patch) = node.op.expand(graph, id) else { return results };
+    let Some(patch) = node.op.composition(graph, id) else { return results };
     let mut made: Vec<bool> = Vec::with_capacity(patch.nodes.len());
     for node in &patch.nodes {
         let moves = |(i, r): (usize, &Option<PatchRef>)| {

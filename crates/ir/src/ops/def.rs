@@ -81,6 +81,12 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
         None
     }
 
+    /// The patch of the ops that it is made of, also where its node stays: gradients pass it so, and a pass may take
+    /// them where no kernel makes it in one step.
+    fn composition(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
+        self.expand(graph, id)
+    }
+
     /// For an op that does something else in inference than in training, the patch that puts what it does there in the
     /// node's place, of the same types.
     fn for_inference(&self, _graph: &Graph, _id: NodeId) -> Option<Patch> {

@@ -233,6 +233,7 @@ macro_rules! for_each_op {
                 batch_norm_training BatchNormTraining "batch_norm_training" composite;
                 mean_variance_normalization MeanVarianceNormalization "mean_variance_normalization" composite;
                 lp_normalization LpNormalization "lp_normalization" composite;
+                norm_grad NormGrad "norm_grad" lowered;
             }
             // 3.7 Softmax, attention, position
             transformer {
@@ -418,6 +419,11 @@ macro_rules! define_op {
             /// The patch that puts the ops that define it in the node's place, if it is not kept.
             pub fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
                 match self { $($(Op::$Name(op) => op.expand(graph, id),)*)* }
+            }
+
+            /// The patch of the ops that it is made of, also where its node stays.
+            pub fn composition(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
+                match self { $($(Op::$Name(op) => op.composition(graph, id),)*)* }
             }
 
             /// The patch that puts what it does in inference in the node's place, where that is something else.

@@ -1,5 +1,5 @@
-//! Softmaxes (`Softmax`, `LogSoftmax`) and norms (`LayerNorm`, `RmsNorm`) over rows that no kernel takes in one step,
-//! or not as fast, become reductions and elementwise nodes.
+//! Softmaxes (`Softmax`, `LogSoftmax`), norms (`LayerNorm`, `RmsNorm`) and gradients of norms (`NormGrad`) over rows that
+//! no kernel takes in one step, or not as fast, become reductions and elementwise nodes.
 //!
 //! A kernel that makes a row needs every element of it two or three times, and a driver may end its loops before they
 //! are over; and a few long rows keep a few compute units busy. A reduction can be cut into parts
@@ -7,7 +7,8 @@
 //!   softmax(x) == e / Σ e, log-softmax(x) == d − ln Σ e, with d = x − max x, e = e^d;
 //!   layer norm(x) == e / √(mean e² + ε) · γ + β, with d = x − mean x, e = d − mean d (the second mean is the rounding
 //!   of the first, so that nothing cancels);
-//!   RMS norm(x) == x / √(mean x² + ε) · (o + γ) + β.
+//!   RMS norm(x) == x / √(mean x² + ε) · (o + γ) + β;
+//!   a norm's gradient is what its op says that it is made of.
 //! All of it in f32, rounded to the op's dtype once, at the end. No leaf is added.
 //!
 //! Left alone: every row that a kernel takes as fast ([`CostModel`](crate::CostModel)), which are most.
@@ -25,7 +26,7 @@ use pumice_types::{DType, DimExpr, RowExtents, RowKind};
 
 /// One patch for every node with rows that are too long.
 pub fn split_long_rows(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
-    graph.nodes().filter_map(|(id, node)| Rows::of(graph, cx, id, node).map(|rows| rows.patch())).collect()
+    graph.nodes().filter_map(|(id, node)| Rows::of(graph, cx, id, node)?.patch()).collect()
 }
 
 /// A node over long rows.
@@ -47,6 +48,7 @@ impl<'g> Rows<'g> {
             Op::LogSoftmax(op) => (RowKind::Softmax, op.axis, false),
             Op::LayerNorm(op) => (RowKind::LayerNorm, op.axis, true),
             Op::RmsNorm(op) => (RowKind::RmsNorm, op.axis, true),
+            Op::NormGrad(op) => (RowKind::NormGrad, op.axis, true),
             _ => return None,
         };
         let first = normalize_axis(axis, shape.len()).ok()?;
@@ -63,7 +65,10 @@ impl<'g> Rows<'g> {
         apart.then_some(Rows { graph, id, node, x, axes })
     }
 
-    fn patch(&self) -> Patch {
+    fn patch(&self) -> Option<Patch> {
+        if matches!(self.node.op, Op::NormGrad(_)) {
+            return self.node.op.composition(self.graph, self.id);
+        }
         let name = self.graph.node_name(self.id);
         let patch = Patch::new(format!("split the rows of {name}"));
         let mut steps = Steps { patch, name, dtype: self.graph.ty(self.x).dtype() };
@@ -76,7 +81,7 @@ impl<'g> Rows<'g> {
         };
         let mut patch = steps.patch;
         patch.replace(self.node.output(), y);
-        patch
+        Some(patch)
     }
 
     fn softmax(&self, steps: &mut Steps<'_>, x: PatchRef, log: bool) -> PatchRef {

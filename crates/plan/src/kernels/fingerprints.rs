@@ -256,6 +256,13 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "moe_router", declaration: Fingerprint::hex("e70a2837f2b5869e6622533dca1b349af6fdb7bd39fbc49d5ab79748b8f089ad"), code: &[
         ("plain", Fingerprint::hex("3d049504ee1fd233baf90c71f19d00e95ca6648611ad0e4abf8eafe8491ac3dc")),
     ] },
+    Compiled { kernel: "norm_grad", declaration: Fingerprint::hex("927292b331a61751f338dbd53f6bd20fd2baed29801e17587a66c980baeffddd"), code: &[
+        ("fast1", Fingerprint::hex("6f37dd2a4fc3880b0f9ea63682e39a7f615e7414c52bb409ab55d88c19581579")),
+        ("fast2", Fingerprint::hex("e641ddfebd8016b3c3aa59c086057f70dca9cce4ab6c5498da33e16359747534")),
+        ("fast4", Fingerprint::hex("46ef00ade70244f1b6ef1c4846761751e6b0797b8d3ac1c90287daa715341b53")),
+        ("fast8", Fingerprint::hex("8c12ba23fc2865b7bca8797c1d155b21c76871d08d92f907d03b5ac779716e6d")),
+        ("plain", Fingerprint::hex("bf55d860fc8a841511c9957a3f9cbdf9a1ecec862d96533c5e977ad175b4bbbb")),
+    ] },
     Compiled { kernel: "pool", declaration: Fingerprint::hex("a53acb0d0fc8d5db5914f5c27a47630ea26d44b9ca058d4d37fda495ee392a57"), code: &[
         ("plain", Fingerprint::hex("e537e5190b637d373fb267f82ee0ac4f4bfa6a44c94abddea627594c2853d993")),
     ] },

@@ -17,6 +17,7 @@ pub mod kv;
 pub mod matmul;
 pub mod matmul_codes;
 pub mod norm;
+pub mod norm_grad;
 pub mod pool;
 pub mod random;
 pub mod recurrence;
@@ -36,8 +37,8 @@ macro_rules! families {
 }
 
 families! {
-    attention choice convolution copy count elementwise experts frame gather kv matmul norm pool random recurrence
-    reduce resample rotary scan scatter softmax sort transform
+    attention choice convolution copy count elementwise experts frame gather kv matmul norm norm_grad pool
+    random recurrence reduce resample rotary scan scatter softmax sort transform
 }
 
 /// All declarations.

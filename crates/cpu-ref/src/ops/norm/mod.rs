@@ -7,4 +7,5 @@ pub mod instance_norm;
 pub mod layer_norm;
 pub mod lp_normalization;
 pub mod mean_variance_normalization;
+pub mod norm_grad;
 pub mod rms_norm;

@@ -5,7 +5,7 @@ use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::elementwise::FLOATS;
-use crate::ops::norm::norm_grad::Rows;
+use crate::ops::norm::rows_rule::Rows;
 use crate::ops::norm::statistics::{statistics_samples, with_statistics};
 use crate::ops::{Grad, GradCx, Grads, NoGrad, OpDef};
 use crate::sample::{Fill, Sample};

@@ -1,139 +1,191 @@
-//! The rule of gradients of `LayerNorm` and `RmsNorm`.
-//!
-//! With x̂ the normalized x, r the inverse deviation, f the factor (o + γ, or 1), u = dy·f, n elements a row and dμ, dr
-//! the gradients of the statistics: dx = r·(u − mean u − x̂·(Σ u·x̂ + dr·r)/n) + dμ/n, of `RmsNorm` without the mean's
-//! terms; dγ = Σ dy·x̂, dβ = Σ dy over what they were stretched along.
+//! `NormGrad`: the gradient of a norm of rows by what it normalizes.
 
-use crate::builder::Value;
-use crate::infer::normalize_axis;
-use crate::ops::gradient::{narrowed, wide};
-use crate::ops::{GradCx, Grads};
+use super::statistics::{inverse_of, rows_of, with_statistics};
+use crate::builder::{GraphBuilder, Value};
+use crate::error::OpError;
+use crate::infer::{Infer, Types, one};
+use crate::ops::composed::composed;
+use crate::ops::{Grad, OpDef};
+use crate::sample::{Fill, Sample};
+use crate::shape::{sym, tensor};
+use crate::{Graph, NodeId, Patch};
+use pumice_types::DType;
 
-/// What a norm of rows is, for its rule.
-pub(super) struct Rows {
-    /// First normalized axis.
-    pub axis: i64,
-    /// ε.
-    pub epsilon: f32,
-    /// Added to γ.
-    pub offset: f32,
-    /// Whether the mean is taken off, and where statistics are results, which one is the inverse deviation.
-    pub centred: bool,
-    /// Whether statistics are results, the mean first where there is one, then the inverse deviation.
-    pub statistics: bool,
+crate::op! {
+    /// With μ and σ² the mean and the biased variance of x over axes `axis`…r−1, r = 1/√(σ² + ε), x̂ = (x − μ)·r and u =
+    /// dy·factor: r·(u − mean u − x̂·mean(u·x̂)), the gradient of `LayerNorm` by x where dy is that of its result. Not
+    /// centred, that of `RmsNorm`: r = 1/√(mean x² + ε), x̂ = x·r, r·(u − x̂·mean(u·x̂)). x and dy are f32 of one
+    /// shape, the factor, 1 where it is not given, f32 of exactly the normalized axes. With `statistics`, μ, where
+    /// centred, and r are results, too: f32 with extent 1 on the normalized axes; of rows without elements they are
+    /// NaN.
+    pub struct NormGrad {
+        /// First normalized axis.
+        axis: i64 = -1,
+        /// ε.
+        epsilon: f32 = 1e-5 => NOT_NEGATIVE,
+        /// Whether the mean is taken off.
+        centred: bool = true,
+        /// Whether mean and inverse deviation are results, too.
+        statistics: bool = false,
+    }
 }
 
-/// A node of it in f32.
-struct Parts<'a, 'b> {
-    cx: &'a GradCx<'b>,
-    rows: &'a Rows,
-    /// The normalized axes.
-    axes: Vec<i64>,
-    /// x̂.
-    normal: Value,
-    /// r, with extent 1 on the normalized axes.
-    inverse: Value,
+impl Default for NormGrad {
+    fn default() -> NormGrad {
+        NormGrad { axis: -1, epsilon: 1e-5, centred: true, statistics: false }
+    }
 }
 
-impl Rows {
-    /// Gradients of x, γ and β.
-    pub fn gradients(&self, cx: &GradCx<'_>) -> Grads {
-        let parts = Parts::new(self, cx);
-        let (g, dy) = (cx.g, cx.upstream(0).map(|dy| wide(cx.g, dy)));
-        let dx = cx.wanted(0, || narrowed(cx, parts.of_x(dy), cx.x(0)));
-        let scale = |i: usize, by: Option<Value>| {
-            let operand = cx.opt(i).filter(|_| cx.wants(i))?;
-            // Of a loss of statistics alone.
-            let Some(dy) = dy else { return Some(cx.zeros(operand)) };
-            let whole = by.map_or(dy, |by| g.mul(dy, by));
-            Some(narrowed(cx, cx.unstretched(whole, operand), operand))
-        };
-        vec![dx, scale(1, Some(parts.normal)), scale(2, None)]
+impl OpDef for NormGrad {
+    const OPERANDS: &'static [&'static str] = &["x", "dy", "factor?"];
+    const GRAD: Grad<Self> = Grad::Expansion;
+
+    fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
+        for i in (0..3).filter(|&i| i < 2 || cx.opt(i).is_some()) {
+            cx.expect_dtype(i, &[DType::F32])?;
+        }
+        let shape = &cx.ty(0)?.shape;
+        let axis = cx.axis(self.axis, shape.len())?;
+        cx.expect_rank(1, shape.len())?;
+        let upstream = cx.ty(1)?.shape.iter();
+        shape.iter().zip(upstream).try_for_each(|(a, b)| cx.equal(a, b, "extents of `x` and of `dy`"))?;
+        if let Some(factor) = cx.opt(2) {
+            cx.expect_rank(2, shape.len() - axis)?;
+            let pairs = factor.shape.iter().zip(&shape[axis..]);
+            pairs.into_iter().try_for_each(|(a, b)| cx.equal(a, b, "`factor` and the normalized axes"))?;
+        }
+        let types = one(DType::F32, shape.clone())?;
+        let count = 1 + usize::from(self.centred);
+        if self.statistics { with_statistics(types, self.axis, count) } else { Ok(types) }
     }
 
-    /// The mean, if that is taken off.
-    fn mean(&self, cx: &GradCx<'_>, x: Value, axes: &[i64]) -> Option<Value> {
-        let mean = || if self.statistics { cx.y(1) } else { cx.g.reduce_mean(x, axes, true) };
-        self.centred.then(mean)
+    fn samples() -> Vec<Sample> {
+        let mut samples = Vec::new();
+        for (centred, statistics) in [(true, false), (true, true), (false, false), (false, true)] {
+            samples.extend(samples_of(&NormGrad { centred, statistics, ..NormGrad::default() }));
+        }
+        samples
     }
 
-    /// r, by what lies about the mean.
-    fn inverse(&self, cx: &GradCx<'_>, about: Value, axes: &[i64]) -> Value {
+    /// Of reductions and elementwise ops.
+    fn composition(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
+        composed(graph, id, |g, operands| match operands {
+            [Some(x), Some(dy), factor @ ..] => {
+                self.composed(g, [*x, *dy], factor.first().copied().flatten()).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        })
+    }
+}
+
+impl NormGrad {
+    fn composed(&self, g: &GraphBuilder, [x, dy]: [Value; 2], factor: Option<Value>) -> Option<Vec<Value>> {
+        let g = g.composition("norm_grad");
+        let axes = rows_of(self.axis, g.type_of(x)?.rank())?;
+        let mean_of = |v: Value| g.reduce_mean(v, &axes, true);
+        let mean = self.centred.then(|| mean_of(x));
+        let about = mean.map_or(x, |mean| g.sub(x, mean));
+        let inverse = inverse_of(&g, about, &axes, self.epsilon);
+        let normal = g.mul(about, inverse);
+        let u = factor.map_or(dy, |factor| g.mul(dy, factor));
+        let level = self.centred.then(|| mean_of(u));
+        let along = g.mul(normal, mean_of(g.mul(u, normal)));
+        let turned = g.sub(level.map_or(u, |level| g.sub(u, level)), along);
+        let mut results = vec![g.mul(turned, inverse)];
         if self.statistics {
-            return cx.y(if self.centred { 2 } else { 1 });
+            results.extend(mean.into_iter().chain([inverse]));
         }
-        let spread = cx.g.reduce_mean(cx.g.square(about), axes, true);
-        cx.g.rsqrt(cx.g.affine(spread, 1.0, self.epsilon))
+        Some(results)
     }
 }
 
-impl<'a, 'b> Parts<'a, 'b> {
-    /// x̂ and r, the statistics computed where they are no results.
-    fn new(rows: &'a Rows, cx: &'a GradCx<'b>) -> Parts<'a, 'b> {
-        let x = wide(cx.g, cx.x(0));
-        let rank = cx.ty(x).rank();
-        let first = normalize_axis(rows.axis, rank).unwrap_or(0);
-        let axes: Vec<i64> = (first..rank).map(|axis| axis as i64).collect();
-        let mean = rows.mean(cx, x, &axes);
-        let about = |x: Value| mean.map_or(x, |mean| cx.g.sub(x, mean));
-        let inverse = rows.inverse(cx, about(x), &axes);
-        // As large as x, and made again from it: not before there is a gradient to multiply it by.
-        let normal = cx.g.mul(about(cx.held(x)), inverse);
-        Parts { cx, rows, axes, normal, inverse }
-    }
+fn samples_of(op: &NormGrad) -> Vec<Sample> {
+    let shapes: [(&[u64], i64); 16] = [
+        (&[3, 1], -1),
+        (&[3, 4], -1),
+        (&[37], 0),
+        (&[2, 3, 4, 5], -2),
+        (&[2, 3, 4, 5], 0),
+        (&[0, 5], -1),
+        (&[4, 0], -1),
+        (&[2, 7, 96], -1),
+        (&[129, 384], -1),
+        (&[5, 127], -1),
+        (&[3, 1025], -1),
+        (&[70_000, 3], -1),
+        // Rows of which a thread of 256 keeps 4 and 8 quads, and of which it keeps none.
+        (&[2, 3001], -1),
+        (&[2, 6002], -1),
+        (&[2, 20_000], -1),
+        (&[1, 2, 1, 3, 2, 1, 2, 2], -2),
+    ];
+    let name = format!("{op:?}");
+    let of = |axis| NormGrad { axis, ..op.clone() };
+    let mut samples: Vec<Sample> =
+        shapes.iter().map(|&(shape, axis)| case(&name, shape, &of(axis), true)).collect();
+    samples.extend([&[5u64, 130][..], &[3, 2, 8]].map(|shape| case(&name, shape, &of(-1), false)));
+    let filled = |label: &str, fill| {
+        Sample { label: format!("{name} {label}"), ..case(&name, &[6, 96], op, true) }.fill("x", fill)
+    };
+    samples.push(filled("far from 0", Fill::Uniform(9999.0, 10_001.0)));
+    samples.push(filled("of equal values", Fill::Constant(-3.0)));
+    let (nan, inf) = (f64::NAN, f64::INFINITY);
+    let edges = vec![1.0, nan, 2.0, 3.0, 0.5, 0.0, 1.0, 2.0, inf, 0.0, -1.0, 4.0];
+    samples.push(
+        Sample { label: format!("{name} of what is not finite"), ..case(&name, &[3, 4], op, true) }
+            .fill("x", Fill::Floats(edges)),
+    );
+    samples.push(Sample::graph(&format!("{name} of transposed operands"), |g| {
+        let [x, dy] = ["x", "dy"].map(|v| g.transpose(g.input(v, tensor(DType::F32, [37u64, 5])), &[]));
+        outputs(g, op, [x, dy], Some(g.param("factor", tensor(DType::F32, [37u64]))));
+    }));
+    samples.extend([0, 1, 19, 64].map(|n| {
+        Sample::graph(&format!("{name} of symbolic rows, {n} of 64"), |g| {
+            let shape = || tensor(DType::F32, [2.into(), sym("n", 0..=64), 48.into()]);
+            let [x, dy] = ["x", "dy"].map(|v| g.input(v, shape()));
+            outputs(g, op, [x, dy], Some(g.param("factor", tensor(DType::F32, [48u64]))));
+        })
+        .bind("n", n)
+    }));
+    samples.extend([0, 1, 7].map(|n| {
+        Sample::graph(&format!("{name} of rows of {n} symbolic elements"), |g| {
+            let x = g.input("x", tensor(DType::F32, [3.into(), sym("n", 0..=9)]));
+            let dy =
+                g.reshape(g.input("dy", tensor(DType::F32, [1.into(), 3.into(), sym("n", 0..=9)])), &[3, -1]);
+            outputs(g, op, [x, dy], None);
+        })
+        .bind("n", n)
+    }));
+    samples
+}
 
-    /// dx in f32.
-    fn of_x(&self, dy: Option<Value>) -> Value {
-        let (cx, g) = (self.cx, self.cx.g);
-        let [dmean, dinverse] = self.of_statistics();
-        let turned = self.around(dy, dinverse).map(|sum| g.mul(sum, self.inverse));
-        let lifted = dmean.map(|dmean| g.div(dmean, self.count()));
-        match (turned, lifted) {
-            (Some(turned), Some(lifted)) => g.add(turned, lifted),
-            (Some(turned), None) => turned,
-            (None, Some(lifted)) => g.expand_to(lifted, cx.shape(cx.x(0))),
-            (None, None) => cx.zeros(wide(g, cx.x(0))),
-        }
-    }
+fn case(name: &str, shape: &[u64], op: &NormGrad, scaled: bool) -> Sample {
+    let of = if scaled { "" } else { " without factor" };
+    Sample::graph(&format!("{name} {shape:?}{of}"), |g| {
+        let x = g.input("x", tensor(DType::F32, shape.iter().copied()));
+        // Of another type than x where there is no factor: of x itself the gradient is 0.
+        let more = usize::from(!scaled);
+        let dy = g.input("dy", tensor(DType::F32, [1].iter().take(more).chain(shape).copied()));
+        let dy = if scaled { dy } else { g.squeeze(dy, &[0]) };
+        let axis = rows_of(op.axis, shape.len()).map_or(0, |axes| shape.len() - axes.len());
+        let factor = || g.param("factor", tensor(DType::F32, shape[axis..].iter().copied()));
+        outputs(g, op, [x, dy], scaled.then(factor));
+    })
+}
 
-    /// u − mean u − x̂·(Σ u·x̂ + dr·r)/n, as far as the loss depends on it.
-    fn around(&self, dy: Option<Value>, dinverse: Option<Value>) -> Option<Value> {
-        let g = self.cx.g;
-        let u = dy.map(|dy| self.factor().map_or(dy, |factor| g.mul(dy, factor)));
-        let along = self.along(u, dinverse);
-        let level = u.filter(|_| self.rows.centred).map(|u| g.reduce_mean(u, &self.axes, true));
-        let along = along.map(|along| g.mul(self.normal, g.div(along, self.count())));
-        let less = [level, along].into_iter().flatten();
-        less.fold(u, |sum, part| Some(sum.map_or_else(|| g.neg(part), |sum| g.sub(sum, part))))
+/// Every result is an output.
+fn outputs(g: &GraphBuilder, op: &NormGrad, [x, dy]: [Value; 2], factor: Option<Value>) {
+    for (i, y) in g.apply_all(op.clone(), &[Some(x), Some(dy), factor]).into_iter().enumerate() {
+        g.output(&format!("y{i}"), y);
     }
+}
 
-    /// Σ u·x̂ + dr·r, as far as the loss depends on it.
-    fn along(&self, u: Option<Value>, dinverse: Option<Value>) -> Option<Value> {
-        let g = self.cx.g;
-        let along = u.map(|u| g.reduce_sum(g.mul(u, self.normal), &self.axes, true));
-        let moved = dinverse.map(|dr| g.mul(dr, self.inverse));
-        [along, moved].into_iter().flatten().reduce(|a, b| g.add(a, b))
-    }
-
-    /// The gradients of mean and inverse deviation, where they are results that the loss depends on.
-    fn of_statistics(&self) -> [Option<Value>; 2] {
-        match (self.rows.statistics, self.rows.centred) {
-            (false, _) => [None, None],
-            (true, true) => [self.cx.upstream(1), self.cx.upstream(2)],
-            (true, false) => [None, self.cx.upstream(1)],
-        }
-    }
-
-    /// What x̂ is multiplied by.
-    fn factor(&self) -> Option<Value> {
-        let g = self.cx.g;
-        let gamma = wide(g, self.cx.opt(1)?);
-        Some(if self.rows.offset == 0.0 { gamma } else { g.affine(gamma, 1.0, self.rows.offset) })
-    }
-
-    /// n.
-    fn count(&self) -> Value {
-        let axes: Vec<usize> = self.axes.iter().map(|&axis| axis as usize).collect();
-        self.cx.g.count_of(self.cx.x(0), &self.cx.shape(self.cx.x(0)), &axes)
+impl GraphBuilder {
+    /// The gradient of a norm over rows, from an axis on, by what it normalizes: x, the gradient of the norm's result
+    /// and its factor of exactly the normalized axes → x's type; with `statistics` mean and inverse deviation besides.
+    /// [`NormGrad`] says the formula.
+    #[track_caller]
+    pub fn norm_grad(&self, x: Value, dy: Value, factor: Option<Value>, op: NormGrad) -> Vec<Value> {
+        self.apply_all(op, &[Some(x), Some(dy), factor])
     }
 }

@@ -1,7 +1,7 @@
 //! Statistics of `LayerNorm` and `RmsNorm` as results: their types, and the nodes that compute them beside the norm.
 
 use super::channels::Steps;
-use crate::builder::GraphBuilder;
+use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Types, normalize_axis};
 use crate::ops::{Affine, ReduceMean, Rsqrt, Square, Sub};
@@ -20,13 +20,23 @@ pub(super) fn with_statistics(types: Types, axis: i64, count: usize) -> Result<T
     Ok(types)
 }
 
+/// The normalized axes of a tensor of that rank; none where there is no such first axis.
+pub(super) fn rows_of(axis: i64, rank: usize) -> Option<Vec<i64>> {
+    Some((normalize_axis(axis, rank).ok()?..rank).map(|axis| axis as i64).collect())
+}
+
+/// 1/√(mean v² + ε) over these axes, which stay with extent 1: the inverse deviation of what lies about its mean.
+pub(super) fn inverse_of(g: &GraphBuilder, v: Value, axes: &[i64], epsilon: f32) -> Value {
+    let spread = g.reduce_mean(g.square(v), axes, true);
+    g.rsqrt(g.affine(spread, 1.0, epsilon))
+}
+
 /// N(x) with its statistics == N(x) without, and μ == ReduceMean(x), 1/√(σ² + ε) == Rsqrt(ReduceMean(Square(x − μ)) +
 /// ε), in f32; of a norm with one statistic without the difference.
 pub(super) fn apart(graph: &Graph, id: NodeId, plain: Op, axis: i64, epsilon: f32) -> Option<Patch> {
     let node = graph.node(id);
     let x = node.input(0)?;
-    let rank = graph.ty(x).rank();
-    let axes: Vec<i64> = (normalize_axis(axis, rank).ok()?..rank).map(|a| a as i64).collect();
+    let axes = rows_of(axis, graph.ty(x).rank())?;
     let mean_of = ReduceMean { axes, keepdims: true, noop_with_empty_axes: false };
     let mut steps = Steps::new(graph, id);
     let inputs = node.inputs.iter().map(|v| v.map(PatchRef::Old)).collect();

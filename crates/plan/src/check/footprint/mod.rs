@@ -34,6 +34,7 @@ mod joint;
 mod kv;
 mod matmul;
 mod norm;
+mod norm_grad;
 mod order;
 mod pool;
 mod random;
@@ -88,8 +89,8 @@ macro_rules! families {
 }
 
 families! {
-    attention choice convolution copy count elementwise experts gather kv matmul norm pool random recurrence reduce
-    resample rotary scan scatter softmax sort transform
+    attention choice convolution copy count elementwise experts gather kv matmul norm norm_grad pool random
+    recurrence reduce resample rotary scan scatter softmax sort transform
 }
 
 /// The rule of a kernel.
