@@ -34,6 +34,7 @@ mod matmul;
 mod movement;
 mod norm;
 mod norm_grad;
+mod norm_sums;
 mod pad;
 mod pointwise;
 mod pool;

@@ -234,6 +234,7 @@ macro_rules! for_each_op {
                 mean_variance_normalization MeanVarianceNormalization "mean_variance_normalization" composite;
                 lp_normalization LpNormalization "lp_normalization" composite;
                 norm_grad NormGrad "norm_grad" lowered;
+                norm_sums NormSums "norm_sums" lowered;
             }
             // 3.7 Softmax, attention, position
             transformer {

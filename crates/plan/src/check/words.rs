@@ -83,6 +83,8 @@ const VALUE_ARGS: &[&str] = &[
     "groups",
     "groups_kept",
     "before",
+    "after",
+    "of_run",
 ];
 
 /// Constants that choose what is computed of the same bytes.
@@ -129,6 +131,8 @@ const VALUE_SPECS: &[&str] = &[
     "distribution",
     "gate",
     "normed",
+    "centred",
+    "along",
     "right",
 ];
 

@@ -263,6 +263,12 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("fast8", Fingerprint::hex("8c12ba23fc2865b7bca8797c1d155b21c76871d08d92f907d03b5ac779716e6d")),
         ("plain", Fingerprint::hex("bf55d860fc8a841511c9957a3f9cbdf9a1ecec862d96533c5e977ad175b4bbbb")),
     ] },
+    Compiled { kernel: "norm_sums_columns", declaration: Fingerprint::hex("09621507c87780437d64a63f84b18fcc33a8317212607563ba1bf62122227856"), code: &[
+        ("plain", Fingerprint::hex("fd042b96652973f981611e6ba03749a21bb7c86f9dbd88e4ecf2f517bfe0075a")),
+    ] },
+    Compiled { kernel: "norm_sums_rows", declaration: Fingerprint::hex("99dab2e7abb75829a33f4dbfd43b6ea912b37e6d4b2bd0583ee0dfe67255358c"), code: &[
+        ("plain", Fingerprint::hex("7c97c901e9a1af57aaab35b765824b5b300d5176158b610b26464a567ca9c7ad")),
+    ] },
     Compiled { kernel: "pool", declaration: Fingerprint::hex("a53acb0d0fc8d5db5914f5c27a47630ea26d44b9ca058d4d37fda495ee392a57"), code: &[
         ("plain", Fingerprint::hex("e537e5190b637d373fb267f82ee0ac4f4bfa6a44c94abddea627594c2853d993")),
     ] },

@@ -1,16 +1,17 @@
 //! Gradients of layer norm and RMS norm over rows.
 //!
 //! As their norms (`norm.rs`), `plain` reads a row of both operands two or three times; `fast1` to `fast8` keep both in
-//! registers.
+//! registers. What the gradients of factor and shift are summed of, in runs along one axis: sums of columns, and along
+//! rows.
 
 use crate::kernel;
 use crate::kernel::KernelDecl;
 use pumice_types::slots;
 
 /// The declarations of this family.
-pub const DECLS: &[KernelDecl] = &[NormGrad::DECL];
+pub const DECLS: &[KernelDecl] = &[NormGrad::DECL, NormSumsColumns::DECL, NormSumsRows::DECL];
 
-const _: () = crate::kernel::have_slots(DECLS, slots::PRODUCT);
+const _: () = crate::kernel::have_slots(&[NormGrad::DECL], slots::PRODUCT);
 
 kernel! {
     /// y[r, c] = epilogue(s (u - mean_r(u) - h mean_r(u h))), u = dy[r, c] * g[c], s = 1 / sqrt(var_r + eps), h =
@@ -43,4 +44,41 @@ kernel! {
         fast4: zero { "KEEP_ROW": "4" };
         fast8: zero { "KEEP_ROW": "8" }
     }
+}
+
+kernel! {
+    /// t[o, p, c] = sum of dy (x - mean[s]) inverse[s], d[o, p, c] = sum of dy, over the p-th `of_run` of r < red; c <
+    /// inner, o < outer, x and dy [outer, red, inner], all dense.
+    ///
+    /// s = i / after % places, i is o (`along` 0), r (1) or c (2). `columns` (power of two up to 64) threads side by
+    /// side take four columns each, 256 / columns rows at a time. of_run: 512 at most. `vec` 1: inner is a multiple of
+    /// four. `centred` 0: mean is 0, bind x.
+    pub struct NormSumsColumns = "norm_sums_columns" in "norm_grad/sums_columns.comp";
+    grid "outer * ceil(red / of_run) * ceil(inner / (4 * columns)) groups of 256 threads, folded; column blocks fastest";
+    args { outer: u32, red: u32, inner: u32, of_run: u32, after: u32, places: u32 }
+    operands { x: read, dy: read, inverse: read, mean: read, t: write, d: write }
+    slots 0;
+    holes {}
+    specs { columns = 0: 32, vec = 1: 0, along = 2: 1, centred = 3: 1 }
+    trip_count |c| after(each(c.of_run, quotient(1024, c.columns)), halving(quotient(256, c.columns)));
+    roles |_| group(256).lanes("columns", 1, 64);
+    variants { plain: zero }
+}
+
+kernel! {
+    /// t[r, p] = sum of dy (x - mean[s]) inverse[s], d[r, p] = sum of dy, over the p-th `of_run` of c < n; r < rows, x
+    /// and dy [rows, n], all dense.
+    ///
+    /// s = i / after % places, i is r (`along` 0) or c (1). of_run: 512 at most. `vec` 1: n and of_run are multiples of
+    /// four. `centred` 0: mean is 0, bind x.
+    pub struct NormSumsRows = "norm_sums_rows" in "norm_grad/sums_rows.comp";
+    grid "ceil(rows * ceil(n / of_run) * lanes / 256) groups of 256 threads, folded; lanes threads a run";
+    args { rows: u32, n: u32, of_run: u32, after: u32, places: u32 }
+    operands { x: read, dy: read, inverse: read, mean: read, t: write, d: write }
+    slots 0;
+    holes {}
+    specs { lanes = 0: 32, vec = 1: 0, along = 2: 0, centred = 3: 1 }
+    trip_count |c| after(each(c.of_run, 16 * c.lanes), halving(c.lanes));
+    roles |_| group(256).lanes("lanes", 1, 256);
+    variants { plain: zero }
 }

@@ -2,7 +2,7 @@
 
 use super::{Garden, Item};
 use pumice_ir::ops::glu::{GluAct, GluPacking};
-use pumice_ir::ops::{LayerNorm, RmsNorm};
+use pumice_ir::ops::{LayerNorm, NormGrad, NormSums, RmsNorm};
 use pumice_types::DType;
 
 impl Garden<'_> {
@@ -47,7 +47,7 @@ impl Garden<'_> {
         let g = self.g;
         let x = self.real();
         let c = self.width(x.value);
-        let (value, size) = match self.below(5) {
+        let (value, size) = match self.below(6) {
             0 => (g.softmax(x.value, -1), 1.0),
             1 => (g.log_softmax(x.value, -1), 5.0),
             2 => {
@@ -59,10 +59,25 @@ impl Garden<'_> {
                 let (spread, gamma) = (self.spread(x, c), self.param(&[c]));
                 (g.rms_norm(spread, gamma, 1e-5), 4.0)
             }
+            4 => return Some(self.norm_gradient(x, c)),
             _ if self.ty(x.value).rank() > 1 => (g.softmax(x.value, -2), 1.0),
             _ => (g.softmax(x.value, 0), 1.0),
         };
         Some(self.about(value, size))
+    }
+
+    /// What the gradient of a norm is made of, with an ε that keeps it from growing.
+    fn norm_gradient(&mut self, x: Item, c: u64) -> Item {
+        let g = self.g;
+        let (dy, factor) = (g.tanh(x.value), self.param(&[c]));
+        if self.below(2) == 0 {
+            let op = NormSums { axis: -1, of: -1, run: 3 };
+            let (turned, plain) = g.norm_sums(x.value, dy, factor, Some(self.param(&[c])), op);
+            return self.about(g.add(turned, plain), 3.0 * x.size + 9.0);
+        }
+        let op = NormGrad { centred: self.below(2) == 0, epsilon: 1.0, ..NormGrad::default() };
+        let spread = self.spread(x, c);
+        self.about(g.norm_grad(spread, dy, Some(factor), op)[0], 20.0)
     }
 
     /// x with something added that differs from column to column: a norm of equal numbers magnifies last digits.

@@ -8,4 +8,5 @@ pub mod layer_norm;
 pub mod lp_normalization;
 pub mod mean_variance_normalization;
 pub mod norm_grad;
+pub mod norm_sums;
 pub mod rms_norm;

@@ -39,7 +39,17 @@ impl Default for BatchNormTraining {
 
 impl OpDef for BatchNormTraining {
     const OPERANDS: &'static [&'static str] = &["x", "gamma", "beta", "running_mean", "running_variance"];
-    const GRAD: Grad<Self> = Grad::Expansion;
+    const GRAD: Grad<Self> = Grad::Rule(super::batch_rule::rule);
+
+    /// What is normalized moves everything; factor and shift move the first result alone, each running statistic its
+    /// own next one.
+    fn result_moves_with(&self, result: usize, operand: usize) -> bool {
+        match operand {
+            0 => true,
+            1 | 2 => result == 0,
+            _ => result + 2 == operand,
+        }
+    }
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let x = expect_channels(cx, 1..3)?;

@@ -3,12 +3,13 @@
 //! With x̂ the normalized x, r the inverse deviation, f the factor (o + γ, or 1), u = dy·f, n elements a row and dμ, dr
 //! the gradients of the statistics: dx = r·(u − mean u − x̂·(Σ u·x̂ + dr·r)/n) + dμ/n, of `RmsNorm` without the mean's
 //! terms; dγ = Σ dy·x̂, dβ = Σ dy over what they were stretched along. What dy gives of dx is one op, `NormGrad`, which
-//! finds the statistics as well.
+//! finds the statistics as well; both sums of all rows are made of those of `NormSums`.
 
 use super::statistics::{inverse_of, rows_of};
 use crate::builder::Value;
 use crate::ops::gradient::{narrowed, wide};
-use crate::ops::{GradCx, Grads, NormGrad};
+use crate::ops::{GradCx, Grads, NormGrad, NormSums};
+use crate::shape::product;
 
 /// What a norm of rows is, for its rule.
 pub(super) struct Rows {
@@ -51,13 +52,17 @@ impl Rows {
         let by_x = dy.filter(|_| cx.wants(0)).map(|dy| parts.of_rows(dy));
         let found = by_x.and_then(|(_, statistics)| statistics);
         let dx = cx.wanted(0, || narrowed(cx, parts.of_x(by_x.map(|(dx, _)| dx), found), cx.x(0)));
-        let scale = |i: usize, whole: &dyn Fn(Value) -> Value| {
+        let [turned, plain] = dy.map_or([None; 2], |dy| parts.sums(dy, found));
+        let scale = |i: usize, sum: Option<Value>, whole: &dyn Fn(Value) -> Value| {
             let operand = cx.opt(i).filter(|_| cx.wants(i))?;
             // Of a loss of statistics alone.
             let Some(dy) = dy else { return Some(cx.zeros(operand)) };
-            Some(narrowed(cx, cx.unstretched(whole(dy), operand), operand))
+            let sum =
+                sum.filter(|_| parts.has_rows(operand)).map(|sum| cx.g.reshape_to(sum, cx.shape(operand)));
+            Some(narrowed(cx, sum.unwrap_or_else(|| cx.unstretched(whole(dy), operand)), operand))
         };
-        vec![dx, scale(1, &|dy| cx.g.mul(dy, parts.normal(found))), scale(2, &|dy| dy)]
+        let of_scale = scale(1, turned, &|dy| cx.g.mul(dy, parts.normal(found)));
+        vec![dx, of_scale, scale(2, plain, &|dy| dy)]
     }
 }
 
@@ -74,15 +79,39 @@ impl Parts<'_, '_> {
         (results[0], results[1..].last().map(found))
     }
 
+    /// Σ dy·x̂ and Σ dy over all rows, where γ's gradient is asked for and γ has exactly the normalized axes: of runs of
+    /// rows in one step, which are then added.
+    fn sums(&self, dy: Value, found: Option<Statistics>) -> [Option<Value>; 2] {
+        let (cx, g) = (self.cx, self.cx.g);
+        let shape = cx.shape(self.x);
+        let fits =
+            cx.wants(1) && cx.opt(1).is_some_and(|gamma| self.has_rows(gamma)) && cx.shape(dy) == shape;
+        if !fits {
+            return [None; 2];
+        }
+        let (outer, normalized) = shape.split_at(shape.len() - self.axes.len());
+        let (rows, n) = (product(outer), product(normalized));
+        let [x, dy] = [self.x, dy].map(|v| g.reshape_to(v, vec![rows.clone(), n.clone()]));
+        let of_rows = |v: Value| g.reshape_to(v, vec![rows.clone()]);
+        let Statistics { mean, inverse } = self.statistics(found);
+        let op = NormSums::along(0, &rows, 0);
+        let (turned, plain) = g.norm_sums(x, dy, of_rows(inverse), mean.map(of_rows), op);
+        [turned, plain].map(|of_runs| Some(g.reduce_sum(of_runs, &[0], false)))
+    }
+
+    /// Whether a scale has exactly the normalized axes.
+    fn has_rows(&self, scale: Value) -> bool {
+        let shape = self.cx.shape(self.x);
+        self.cx.shape(scale)[..] == shape[shape.len() - self.axes.len()..]
+    }
+
     /// dy, and the factor where it has exactly the normalized axes; else their product.
     fn factored(&self, dy: Value) -> (Value, Option<Value>) {
         let (cx, g) = (self.cx, self.cx.g);
         let Some(gamma) = cx.opt(1).map(|gamma| wide(g, gamma)) else { return (dy, None) };
         let offset = self.rows.offset;
         let factor = if offset == 0.0 { gamma } else { g.affine(gamma, 1.0, offset) };
-        let shape = cx.shape(self.x);
-        let exact = cx.shape(gamma)[..] == shape[shape.len() - self.axes.len()..];
-        if exact { (dy, Some(factor)) } else { (g.mul(dy, factor), None) }
+        if self.has_rows(gamma) { (dy, Some(factor)) } else { (g.mul(dy, factor), None) }
     }
 
     /// dx in f32: what dy gives of it, and what the statistics that are results give.
