@@ -13,7 +13,7 @@ fn image(g: &GraphBuilder) -> Value {
 }
 
 /// Values of windows of 2 x 2 over 5 x 4, spread over these extents by places of that type.
-fn spread(g: &GraphBuilder, extents: &[i64], places: pumice_ir::ValueType, mean: bool) -> Value {
+fn spread(g: &GraphBuilder, extents: &[i64], places: pumice_ir::TypeSpec, mean: bool) -> Value {
     let (v, places) = (g.input("v", f32([1, 6, 4, 3])), g.input("places", places));
     let extents = extents.iter().map(|&n| DimExpr::constant(n)).collect();
     g.pool_spread(v, Some(places), PoolSpread { kernel: vec![2, 2], extents, mean, ..PoolSpread::default() })
