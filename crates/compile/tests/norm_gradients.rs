@@ -1,5 +1,5 @@
-//! The gradients of norms are native steps: what is as large as x is read twice, by one step for dx and one for both sums,
-//! and nothing of that size lies between them.
+//! The gradients of norms are native steps: what is as large as x is read twice, by one step for dx and one for both
+//! sums, and nothing of that size lies between them.
 
 use pumice_compile::{Options, compile};
 use pumice_cpu_ref::RefEval;

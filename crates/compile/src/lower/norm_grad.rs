@@ -73,14 +73,19 @@ impl GradStep<'_> {
         let along = |_: usize, view: &View| Ok(vec![row_stride(view, rank, axis, &space.n)]);
         let (y, slots) = step.through(&self.hole, &operands, self.y, &fused.names, along)?;
         let statistics: Vec<Bound> = self.statistics.iter().map(|at| step.write(at)).collect();
-        let inverse = statistics.last().map_or_else(|| y.unread(), Bound::clone);
-        let mean = statistics.first().filter(|_| self.op.centred).map_or_else(|| y.unread(), Bound::clone);
+        let [mean, inverse] = self.statistics_bound(&statistics, &y);
         let x = x.along([space.n.clone()]);
         let bound = BoundOperands { factor, x, dy, y, mean, inverse, slots };
         let (call, groups) = self.call(cx, &space, bound)?;
         let grid = cx.grid(&groups)?;
         let meaning = node_meaning(cx, id)?;
         step.dispatch(cx, call, grid, meaning)
+    }
+
+    /// Mean and inverse deviation; what is no result is bound to y.
+    fn statistics_bound(&self, statistics: &[Bound], y: &Bound) -> [Bound; 2] {
+        let mean = statistics.first().filter(|_| self.op.centred);
+        [mean, statistics.last()].map(|at| at.map_or_else(|| y.unread(), Bound::clone))
     }
 
     /// The call and its groups.

@@ -5,12 +5,14 @@ use crate::cx::LowerCx;
 use crate::rows::Rows;
 use crate::select::NO_KERNEL;
 use crate::step::StepBuilder;
+use crate::unplaced::PlacedView;
 use pumice_ir::NodeId;
 use pumice_ir::ops::NormSums;
 use pumice_ir::shape::product;
 use pumice_plan::kernel::{Bound, CallBuilder};
 use pumice_plan::kernels::norm_grad::{NormSumsColumns, NormSumsRows};
 use pumice_types::DimExpr;
+use std::cmp::Ordering;
 
 impl Lower for NormSums {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
@@ -20,21 +22,13 @@ impl Lower for NormSums {
         if results[0].is_empty() {
             return Ok(());
         }
-        let x = &operands[0];
-        let (axis, of) = (x.axis(self.axis)?, x.axis(self.of)?);
-        let space = Rows::of(&x.view.shape, axis..axis + 1);
-        // The places along the group of axes that theirs is in.
-        let end = if of < axis { axis } else { x.view.shape.len() };
-        let after = if of == axis { DimExpr::constant(1) } else { product(&x.view.shape[of + 1..end]) };
-        let along = if of == axis { 1 } else { 2 * u32::from(of > axis) };
-        let places = x.view.shape[of].clone();
-        cx.fits_u32(&product(&x.view.shape), "x")?;
+        cx.fits_u32(&product(&operands[0].view.shape), "x")?;
+        let sums = Sums::of(self, &operands)?;
         let mut step = StepBuilder::new();
         let bound: Vec<Bound> = (0..).zip(&operands).map(|(k, at)| step.read(k, at)).collect();
         let [x, dy, inverse] = [0, 1, 2].map(|i| bound[i].clone());
-        let (centred, mean) = (bound.get(3).is_some(), bound.get(3).cloned().unwrap_or_else(|| x.unread()));
+        let mean = bound.get(3).cloned().unwrap_or_else(|| x.unread());
         let [t, d] = [0, 1].map(|i| step.write(&results[i]));
-        let sums = Sums { run: self.run, space, along, after, places, centred };
         let bound = [x, dy, inverse, mean, t, d];
         let (call, groups) =
             if sums.space.inner.is(1) { sums.rows(cx, bound)? } else { sums.columns(cx, bound)? };
@@ -54,6 +48,20 @@ struct Sums {
 }
 
 impl Sums {
+    fn of(op: &NormSums, operands: &[PlacedView]) -> LowerResult<Sums> {
+        let (x, shape) = (&operands[0], &operands[0].view.shape);
+        let (axis, of) = (x.axis(op.axis)?, x.axis(op.of)?);
+        // The places along the group of axes that theirs is in.
+        let end = if of < axis { axis } else { shape.len() };
+        let (along, after) = match of.cmp(&axis) {
+            Ordering::Less => (0, product(&shape[of + 1..end])),
+            Ordering::Equal => (1, DimExpr::constant(1)),
+            Ordering::Greater => (2, product(&shape[of + 1..end])),
+        };
+        let (space, places) = (Rows::of(shape, axis..axis + 1), shape[of].clone());
+        Ok(Sums { run: op.run, space, along, after, places, centred: operands.len() > 3 })
+    }
+
     fn runs(&self) -> DimExpr {
         self.space.n.ceil_div(&self.run.into())
     }

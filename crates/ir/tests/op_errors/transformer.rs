@@ -1,10 +1,11 @@
-//! What is refused of attention's further operands, of rotation's factors, of norms with statistics.
+//! What is refused of attention's further operands, of rotation's factors, of norms with statistics, of what the
+//! gradients of norms are made of.
 
 use super::mistake;
 use pumice_ir::ops::attention_operands::AttentionOperands;
 use pumice_ir::ops::rotary_scaling::{RotaryScaling, Yarn};
-use pumice_ir::ops::{Attention, AttentionMerge, LayerNorm, Rotary};
-use pumice_ir::{GraphBuilder, OpError, Value, f32, i32};
+use pumice_ir::ops::{Attention, AttentionMerge, LayerNorm, NormGrad, NormSums, Rotary};
+use pumice_ir::{GraphBuilder, OpError, Value, f16, f32, i32};
 
 /// Two batch entries, four heads over two, three queries, five keys.
 fn attend(g: &GraphBuilder, operands: AttentionOperands) -> Value {
@@ -21,6 +22,15 @@ fn drop_of(g: &GraphBuilder, op: Attention) -> Value {
 fn packed(g: &GraphBuilder, width: u64, heads: [u64; 2]) -> Value {
     let qkv = ["q", "k", "v"].map(|name| g.input(name, f32([2, 3, width])));
     g.attention_packed(qkv, heads, AttentionOperands::default(), Attention::default()).0
+}
+
+fn back(g: &GraphBuilder, dy: Value, factor: Option<Value>) -> Value {
+    g.norm_grad(g.input("x", f32([2, 3])), dy, factor, NormGrad::default())[0]
+}
+
+fn sums(g: &GraphBuilder, places: u64, op: NormSums) -> Value {
+    let [x, dy] = ["x", "dy"].map(|name| g.input(name, f32([2, 3])));
+    g.norm_sums(x, dy, g.input("inverse", f32([places])), None, op).0
 }
 
 fn turn(g: &GraphBuilder, factors: Value) -> Value {
@@ -96,4 +106,14 @@ refuses! {
         => OpError::Attr(_),
     statistics_from_beyond_the_axes: |g| g.layer_norm_with_statistics(g.input("x", f32([2, 3])), None, None, LayerNorm { axis: 2, ..LayerNorm::default() }).1
         => OpError::AxisOutOfRange { .. },
+    an_upstream_gradient_of_another_shape: |g| back(g, g.input("dy", f32([2, 4])), None) => OpError::ExtentMismatch { .. },
+    an_upstream_gradient_of_another_rank: |g| back(g, g.input("dy", f32([3])), None) => OpError::Rank { .. },
+    an_upstream_gradient_of_16_bits: |g| back(g, g.input("dy", f16([2, 3])), None) => OpError::DType { .. },
+    a_factor_of_other_axes: |g| back(g, g.input("dy", f32([2, 3])), Some(g.param("f", f32([2]))))
+        => OpError::ExtentMismatch { .. },
+    a_factor_that_broadcasts: |g| back(g, g.input("dy", f32([2, 3])), Some(g.param("f", f32([1, 3])))) => OpError::Rank { .. },
+    statistics_of_another_axis: |g| sums(g, 3, NormSums::default()) => OpError::ExtentMismatch { .. },
+    runs_that_are_too_long: |g| sums(g, 2, NormSums { run: 513, ..NormSums::default() }) => OpError::Attr(_),
+    runs_of_nothing: |g| sums(g, 2, NormSums { run: 0, ..NormSums::default() }) => OpError::Attr(_),
+    sums_along_no_axis: |g| sums(g, 2, NormSums { axis: 2, ..NormSums::default() }) => OpError::AxisOutOfRange { .. },
 }

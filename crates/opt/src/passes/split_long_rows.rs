@@ -1,5 +1,5 @@
-//! Softmaxes (`Softmax`, `LogSoftmax`), norms (`LayerNorm`, `RmsNorm`) and gradients of norms (`NormGrad`) over rows that
-//! no kernel takes in one step, or not as fast, become reductions and elementwise nodes.
+//! Softmaxes (`Softmax`, `LogSoftmax`), norms (`LayerNorm`, `RmsNorm`) and gradients of norms (`NormGrad`) over rows
+//! that no kernel takes in one step, or not as fast, become reductions and elementwise nodes.
 //!
 //! A kernel that makes a row needs every element of it two or three times, and a driver may end its loops before they
 //! are over; and a few long rows keep a few compute units busy. A reduction can be cut into parts

@@ -5,53 +5,57 @@ use crate::array::Array;
 use crate::eval::{Eval, EvalCx};
 use crate::tolerance::Tolerance;
 use pumice_ir::ops::NormGrad;
-use std::iter;
+use pumice_types::DType;
 
 impl Eval for NormGrad {
     fn eval(&self, cx: &EvalCx<'_>) -> Vec<Array> {
-        let dx = rows(cx, self, |row| {
-            let normal = |x: f64| (x - row.mean) * row.inverse;
-            let mean_of = |f: &dyn Fn(f64, f64) -> f64| row.mean_of(f);
-            let level = if self.centred { mean_of(&|_, u| u) } else { 0.0 };
-            let along = mean_of(&|x, u| u * normal(x));
-            row.each(|x, u| row.inverse * (u - level - normal(x) * along))
-        });
         let (dtype, shape) = cx.out();
-        let results = iter::once(Array::floats(dtype, shape, dx));
-        let more = cx.outputs.iter().skip(1).enumerate().map(|(i, (dtype, shape))| {
+        let dx = Array::floats(dtype, shape, rows(cx, self, |row| gradient(self, row)));
+        let statistic = |(i, (dtype, shape)): (usize, &(DType, Vec<u64>))| {
+            let of_mean = i == 0 && self.centred;
             let values = of_rows(cx, self.axis, |row| {
-                if i == 0 && self.centred { row.mean } else { inverse(spread(self, row), self.epsilon) }
+                if of_mean { row.mean } else { inverse(spread(self, row), self.epsilon) }
             });
             Array::floats(*dtype, shape, values)
-        });
-        results.chain(more).collect()
+        };
+        std::iter::once(dx).chain(cx.outputs.iter().skip(1).enumerate().map(statistic)).collect()
     }
 
     fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {
         row_tolerance(cx, self.axis)
     }
 
-    /// With h = r·(mean|x| + |x − μ|), the size of x̂ and of its error (as of `LayerNorm`), not centred h = r·|x|:
-    /// r·(|u| + mean|u| + h·mean(|u|·h)). Statistics as of the norms.
+    /// Statistics as of the norms.
     fn magnitude(&self, cx: &EvalCx<'_>) -> Vec<f64> {
-        match cx.result {
-            0 => rows(cx, self, |row| {
-                let size = |x: f64| row.inverse * (row.mean_abs + (x - row.mean).abs());
-                let level = row.mean_of(&|_, u| u.abs());
-                let along = row.mean_of(&|x, u| u.abs() * size(x));
-                row.each(|x, u| row.inverse * (u.abs() + level + size(x) * along))
-            }),
-            1 if self.centred => of_rows(cx, self.axis, |row| row.mean_abs),
-            _ => {
-                let share =
-                    if self.centred { Tolerance::of_sum(row_length(cx, self.axis) as u64) } else { 0.0 };
-                of_rows(cx, self.axis, |row| {
-                    let v = spread(self, row);
-                    inverse_size(v, v + (row.mean_abs * share).powi(2), self.epsilon)
-                })
-            }
+        if cx.result == 0 {
+            return rows(cx, self, size);
         }
+        if cx.result == 1 && self.centred {
+            return of_rows(cx, self.axis, |row| row.mean_abs);
+        }
+        let share = if self.centred { Tolerance::of_sum(row_length(cx, self.axis) as u64) } else { 0.0 };
+        of_rows(cx, self.axis, |row| {
+            let v = spread(self, row);
+            inverse_size(v, v + (row.mean_abs * share).powi(2), self.epsilon)
+        })
     }
+}
+
+/// r·(u − mean u − x̂·mean(u·x̂)).
+fn gradient(op: &NormGrad, row: &Row<'_>) -> Vec<f64> {
+    let normal = |x: f64| (x - row.mean) * row.inverse;
+    let level = if op.centred { row.mean_of(&|_, u| u) } else { 0.0 };
+    let along = row.mean_of(&|x, u| u * normal(x));
+    row.each(|x, u| row.inverse * (u - level - normal(x) * along))
+}
+
+/// With h = r·(mean|x| + |x − μ|), the size of x̂ and of its error (as of `LayerNorm`), not centred h = r·|x|: r·(|u| +
+/// mean|u| + h·mean(|u|·h)).
+fn size(row: &Row<'_>) -> Vec<f64> {
+    let size = |x: f64| row.inverse * (row.mean_abs + (x - row.mean).abs());
+    let level = row.mean_of(&|_, u| u.abs());
+    let along = row.mean_of(&|x, u| u.abs() * size(x));
+    row.each(|x, u| row.inverse * (u.abs() + level + size(x) * along))
 }
 
 /// σ², not centred mean x².

@@ -1,8 +1,8 @@
 //! The rule of gradients of `BatchNormTraining`, of a loss that depends on its first result alone.
 //!
-//! With n elements a channel, r = 1/√(σ² + ε), x̂ = (x − μ)·r, Σ over the elements of a channel: dβ = Σ dy, dγ = Σ dy·x̂,
-//! both found in one step over x and dy, and dx = γ·r·(dy − dβ/n − x̂·dγ/n), one elementwise step. Of a loss that
-//! depends on statistics the op is passed as what it is made of.
+//! With n elements a channel, r = 1/√(σ² + ε), x̂ = (x − μ)·r, Σ over the elements of a channel: dβ = Σ dy, dγ = Σ
+//! dy·x̂, both found in one step over x and dy, and dx = γ·r·(dy − dβ/n − x̂·dγ/n), one elementwise step. Of a loss
+//! that depends on statistics the op is passed as what it is made of.
 
 use super::batch_norm_training::BatchNormTraining;
 use super::norm_sums::LONGEST_RUN;

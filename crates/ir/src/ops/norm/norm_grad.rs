@@ -9,11 +9,11 @@ use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
 use crate::{Graph, NodeId, Patch};
-use pumice_types::DType;
+use pumice_types::{DType, DimExpr};
 
 crate::op! {
-    /// With μ and σ² the mean and the biased variance of x over axes `axis`…r−1, r = 1/√(σ² + ε), x̂ = (x − μ)·r and u =
-    /// dy·factor: r·(u − mean u − x̂·mean(u·x̂)), the gradient of `LayerNorm` by x where dy is that of its result. Not
+    /// With μ and σ² the mean and the biased variance of x over axes `axis`…r−1, r = 1/√(σ² + ε), x̂ = (x − μ)·r and u
+    /// = dy·factor: r·(u − mean u − x̂·mean(u·x̂)), the gradient of `LayerNorm` by x where dy is of its result. Not
     /// centred, that of `RmsNorm`: r = 1/√(mean x² + ε), x̂ = x·r, r·(u − x̂·mean(u·x̂)). x and dy are f32 of one
     /// shape, the factor, 1 where it is not given, f32 of exactly the normalized axes. With `statistics`, μ, where
     /// centred, and r are results, too: f32 with extent 1 on the normalized axes; of rows without elements they are
@@ -41,20 +41,14 @@ impl OpDef for NormGrad {
     const GRAD: Grad<Self> = Grad::Expansion;
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
-        for i in (0..3).filter(|&i| i < 2 || cx.opt(i).is_some()) {
-            cx.expect_dtype(i, &[DType::F32])?;
-        }
-        let shape = &cx.ty(0)?.shape;
+        let shape = alike(cx)?;
         let axis = cx.axis(self.axis, shape.len())?;
-        cx.expect_rank(1, shape.len())?;
-        let upstream = cx.ty(1)?.shape.iter();
-        shape.iter().zip(upstream).try_for_each(|(a, b)| cx.equal(a, b, "extents of `x` and of `dy`"))?;
         if let Some(factor) = cx.opt(2) {
             cx.expect_rank(2, shape.len() - axis)?;
             let pairs = factor.shape.iter().zip(&shape[axis..]);
             pairs.into_iter().try_for_each(|(a, b)| cx.equal(a, b, "`factor` and the normalized axes"))?;
         }
-        let types = one(DType::F32, shape.clone())?;
+        let types = one(DType::F32, shape.to_vec())?;
         let count = 1 + usize::from(self.centred);
         if self.statistics { with_statistics(types, self.axis, count) } else { Ok(types) }
     }
@@ -62,7 +56,10 @@ impl OpDef for NormGrad {
     fn samples() -> Vec<Sample> {
         let mut samples = Vec::new();
         for (centred, statistics) in [(true, false), (true, true), (false, false), (false, true)] {
-            samples.extend(samples_of(&NormGrad { centred, statistics, ..NormGrad::default() }));
+            let op = NormGrad { centred, statistics, ..NormGrad::default() };
+            samples.extend(samples_of(&op));
+            let op = NormGrad { epsilon: 0.5, ..op };
+            samples.push(case(&[4, 33], &op, true));
         }
         samples
     }
@@ -76,6 +73,18 @@ impl OpDef for NormGrad {
             _ => Vec::new(),
         })
     }
+}
+
+/// The extents of x, which dy has, too: all operands are f32.
+pub(super) fn alike<'a>(cx: &Infer<'a>) -> Result<&'a [DimExpr], OpError> {
+    for i in (0..cx.len()).filter(|&i| i < 2 || cx.opt(i).is_some()) {
+        cx.expect_dtype(i, &[DType::F32])?;
+    }
+    let shape = &cx.ty(0)?.shape;
+    cx.expect_rank(1, shape.len())?;
+    let upstream = cx.ty(1)?.shape.iter();
+    shape.iter().zip(upstream).try_for_each(|(a, b)| cx.equal(a, b, "extents of `x` and of `dy`"))?;
+    Ok(shape)
 }
 
 impl NormGrad {
@@ -100,68 +109,78 @@ impl NormGrad {
 }
 
 fn samples_of(op: &NormGrad) -> Vec<Sample> {
-    let shapes: [(&[u64], i64); 16] = [
-        (&[3, 1], -1),
-        (&[3, 4], -1),
-        (&[37], 0),
-        (&[2, 3, 4, 5], -2),
-        (&[2, 3, 4, 5], 0),
-        (&[0, 5], -1),
-        (&[4, 0], -1),
-        (&[2, 7, 96], -1),
-        (&[129, 384], -1),
-        (&[5, 127], -1),
-        (&[3, 1025], -1),
-        (&[70_000, 3], -1),
-        // Rows of which a thread of 256 keeps 4 and 8 quads, and of which it keeps none.
-        (&[2, 3001], -1),
-        (&[2, 6002], -1),
-        (&[2, 20_000], -1),
-        (&[1, 2, 1, 3, 2, 1, 2, 2], -2),
-    ];
-    let name = format!("{op:?}");
-    let of = |axis| NormGrad { axis, ..op.clone() };
-    let mut samples: Vec<Sample> =
-        shapes.iter().map(|&(shape, axis)| case(&name, shape, &of(axis), true)).collect();
-    samples.extend([&[5u64, 130][..], &[3, 2, 8]].map(|shape| case(&name, shape, &of(-1), false)));
-    let filled = |label: &str, fill| {
-        Sample { label: format!("{name} {label}"), ..case(&name, &[6, 96], op, true) }.fill("x", fill)
-    };
-    samples.push(filled("far from 0", Fill::Uniform(9999.0, 10_001.0)));
-    samples.push(filled("of equal values", Fill::Constant(-3.0)));
-    let (nan, inf) = (f64::NAN, f64::INFINITY);
-    let edges = vec![1.0, nan, 2.0, 3.0, 0.5, 0.0, 1.0, 2.0, inf, 0.0, -1.0, 4.0];
-    samples.push(
-        Sample { label: format!("{name} of what is not finite"), ..case(&name, &[3, 4], op, true) }
-            .fill("x", Fill::Floats(edges)),
-    );
-    samples.push(Sample::graph(&format!("{name} of transposed operands"), |g| {
-        let [x, dy] = ["x", "dy"].map(|v| g.transpose(g.input(v, tensor(DType::F32, [37u64, 5])), &[]));
-        outputs(g, op, [x, dy], Some(g.param("factor", tensor(DType::F32, [37u64]))));
-    }));
-    samples.extend([0, 1, 19, 64].map(|n| {
-        Sample::graph(&format!("{name} of symbolic rows, {n} of 64"), |g| {
-            let shape = || tensor(DType::F32, [2.into(), sym("n", 0..=64), 48.into()]);
-            let [x, dy] = ["x", "dy"].map(|v| g.input(v, shape()));
-            outputs(g, op, [x, dy], Some(g.param("factor", tensor(DType::F32, [48u64]))));
-        })
-        .bind("n", n)
-    }));
-    samples.extend([0, 1, 7].map(|n| {
-        Sample::graph(&format!("{name} of rows of {n} symbolic elements"), |g| {
-            let x = g.input("x", tensor(DType::F32, [3.into(), sym("n", 0..=9)]));
-            let dy =
-                g.reshape(g.input("dy", tensor(DType::F32, [1.into(), 3.into(), sym("n", 0..=9)])), &[3, -1]);
-            outputs(g, op, [x, dy], None);
-        })
-        .bind("n", n)
-    }));
+    let mut samples = of_shapes(op);
+    samples.extend(of_values(op));
+    samples.extend([0, 1, 19, 64].map(|n| of_symbolic_rows(op, n)));
+    samples.extend([0, 1, 7].map(|n| of_symbolic_elements(op, n)));
     samples
 }
 
-fn case(name: &str, shape: &[u64], op: &NormGrad, scaled: bool) -> Sample {
+/// Extents, and the first normalized axis.
+const SHAPES: [(&[u64], i64); 16] = [
+    (&[3, 1], -1),
+    (&[3, 4], -1),
+    (&[37], 0),
+    (&[2, 3, 4, 5], -2),
+    (&[2, 3, 4, 5], 0),
+    (&[0, 5], -1),
+    (&[4, 0], -1),
+    (&[2, 7, 96], -1),
+    (&[129, 384], -1),
+    (&[5, 127], -1),
+    (&[3, 1025], -1),
+    (&[70_000, 3], -1),
+    // Rows of which a thread of 256 keeps 4 and 8 quads, and of which it keeps none.
+    (&[2, 3001], -1),
+    (&[2, 6002], -1),
+    (&[2, 20_000], -1),
+    (&[1, 2, 1, 3, 2, 1, 2, 2], -2),
+];
+
+fn of_shapes(op: &NormGrad) -> Vec<Sample> {
+    let scaled = SHAPES.iter().map(|&(shape, axis)| case(shape, &NormGrad { axis, ..op.clone() }, true));
+    let without = [&[5u64, 130][..], &[3, 2, 8]].map(|shape| case(shape, op, false));
+    scaled.chain(without).collect()
+}
+
+fn of_values(op: &NormGrad) -> Vec<Sample> {
+    let filled = |label: &str, shape: &[u64], fill| {
+        Sample { label: format!("{op:?} {label}"), ..case(shape, op, true) }.fill("x", fill)
+    };
+    let (nan, inf) = (f64::NAN, f64::INFINITY);
+    let edges = vec![1.0, nan, 2.0, 3.0, 0.5, 0.0, 1.0, 2.0, inf, 0.0, -1.0, 4.0];
+    vec![
+        filled("far from 0", &[6, 96], Fill::Uniform(9999.0, 10_001.0)),
+        filled("of equal values", &[6, 96], Fill::Constant(-3.0)),
+        filled("of what is not finite", &[3, 4], Fill::Floats(edges)),
+        Sample::graph(&format!("{op:?} of transposed operands"), |g| {
+            let [x, dy] = ["x", "dy"].map(|v| g.transpose(g.input(v, tensor(DType::F32, [37u64, 5])), &[]));
+            outputs(g, op, [x, dy], Some(g.param("factor", tensor(DType::F32, [37u64]))));
+        }),
+    ]
+}
+
+fn of_symbolic_rows(op: &NormGrad, n: u64) -> Sample {
+    Sample::graph(&format!("{op:?} of symbolic rows, {n} of 64"), |g| {
+        let shape = || tensor(DType::F32, [2.into(), sym("n", 0..=64), 48.into()]);
+        let [x, dy] = ["x", "dy"].map(|v| g.input(v, shape()));
+        outputs(g, op, [x, dy], Some(g.param("factor", tensor(DType::F32, [48u64]))));
+    })
+    .bind("n", n)
+}
+
+fn of_symbolic_elements(op: &NormGrad, n: u64) -> Sample {
+    Sample::graph(&format!("{op:?} of rows of {n} symbolic elements"), |g| {
+        let x = g.input("x", tensor(DType::F32, [3.into(), sym("n", 0..=9)]));
+        let dy = g.input("dy", tensor(DType::F32, [1.into(), 3.into(), sym("n", 0..=9)]));
+        outputs(g, op, [x, g.reshape(dy, &[3, -1])], None);
+    })
+    .bind("n", n)
+}
+
+fn case(shape: &[u64], op: &NormGrad, scaled: bool) -> Sample {
     let of = if scaled { "" } else { " without factor" };
-    Sample::graph(&format!("{name} {shape:?}{of}"), |g| {
+    Sample::graph(&format!("{op:?} {shape:?}{of}"), |g| {
         let x = g.input("x", tensor(DType::F32, shape.iter().copied()));
         // Of another type than x where there is no factor: of x itself the gradient is 0.
         let more = usize::from(!scaled);

@@ -1,9 +1,10 @@
 //! `NormSums`: what the gradients of a norm's factor and shift are summed of, in runs.
 
+use super::norm_grad::alike;
 use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value, all_or_mistake};
 use crate::error::OpError;
-use crate::infer::{Infer, Types};
+use crate::infer::{Infer, Types, normalize_axis};
 use crate::ops::{Grad, GradCx, Grads, NoGrad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{ValueType, sym, tensor};
@@ -46,18 +47,13 @@ impl OpDef for NormSums {
     const GRAD: Grad<Self> = Grad::Rule(rule);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
-        for i in (0..4).filter(|&i| i < 3 || cx.opt(i).is_some()) {
-            cx.expect_dtype(i, &[DType::F32])?;
-        }
         if self.run > LONGEST_RUN {
             let reason = format!("{}, at most {LONGEST_RUN} are summed at once", self.run);
             return Err(AttrError::Value { name: "run", reason }.into());
         }
-        let mut shape = cx.ty(0)?.shape.to_vec();
+        cx.ty(2)?;
+        let mut shape = alike(cx)?.to_vec();
         let [axis, of] = [cx.axis(self.axis, shape.len())?, cx.axis(self.of, shape.len())?];
-        cx.expect_rank(1, shape.len())?;
-        let upstream = cx.ty(1)?.shape.iter();
-        shape.iter().zip(upstream).try_for_each(|(a, b)| cx.equal(a, b, "extents of `x` and of `dy`"))?;
         for i in (2..4).filter(|&i| cx.opt(i).is_some()) {
             cx.expect_rank(i, 1)?;
             cx.equal(&cx.ty(i)?.shape[0], &shape[of], "statistics and their axis of `x`")?;
@@ -68,44 +64,45 @@ impl OpDef for NormSums {
     }
 
     fn samples() -> Vec<Sample> {
-        let cases: [(&[u64], i64, i64, u64); 23] = [
-            (&[1, 1], 0, 0, 16),
-            (&[5, 3], 0, 0, 16),
-            (&[64, 7], 0, 0, 16),
-            (&[130, 96], 0, 0, 64),
-            (&[1000, 268], -2, 0, 512),
-            (&[513, 5], 0, 0, 512),
-            (&[9, 1025], 0, 0, 4),
-            (&[0, 5], 0, 0, 16),
-            (&[5, 0], 0, 0, 16),
-            (&[70_000, 3], 0, 0, 512),
-            // More than 65,535 groups.
-            (&[70_000, 5], 0, 0, 1),
-            // Statistics of columns.
-            (&[40, 12], 0, 1, 16),
-            (&[40, 13], 0, -1, 16),
-            (&[3, 40, 2, 7], 1, 2, 16),
-            (&[3, 40, 2, 7], 1, 0, 16),
-            (&[3, 40, 2, 7], 2, 1, 16),
-            // The innermost axis.
-            (&[2, 3, 17], 2, 1, 512),
-            (&[2, 36, 1296], -1, 1, 512),
-            (&[4, 5, 64], 2, 0, 16),
-            (&[4, 5, 63], 2, 2, 16),
-            (&[3, 4, 1], 2, 1, 16),
-            (&[2, 0, 5], 2, 0, 16),
-            (&[17_000, 4, 2], 2, 1, 16),
-        ];
-        let case = |&(shape, axis, of, run): &(&[u64], i64, i64, u64)| {
-            let op = NormSums { axis, of, run };
-            [true, false].map(|centred| case(&op, shape, centred))
+        let case = |&(shape, axis, of, run): &Case<'_>| {
+            [true, false].map(|centred| case(&NormSums { axis, of, run }, shape, centred))
         };
-        let mut samples: Vec<Sample> = cases.iter().flat_map(case).collect();
-        samples.extend([0, 1, 16, 50].map(|n| symbolic(0, n)));
-        samples.extend([0, 1, 16, 50].map(|n| symbolic(2, n)));
+        let mut samples: Vec<Sample> = CASES.iter().flat_map(case).collect();
+        samples.extend([0, 2].into_iter().flat_map(|axis| [0, 1, 16, 50].map(|n| symbolic(axis, n))));
         samples
     }
 }
+
+/// Extents, the summed axis, the axis of the statistics, elements of a run.
+type Case<'a> = (&'a [u64], i64, i64, u64);
+const CASES: [Case<'_>; 23] = [
+    (&[1, 1], 0, 0, 16),
+    (&[5, 3], 0, 0, 16),
+    (&[64, 7], 0, 0, 16),
+    (&[130, 96], 0, 0, 64),
+    (&[1000, 268], -2, 0, 512),
+    (&[513, 5], 0, 0, 512),
+    (&[9, 1025], 0, 0, 4),
+    (&[0, 5], 0, 0, 16),
+    (&[5, 0], 0, 0, 16),
+    (&[70_000, 3], 0, 0, 512),
+    // More than 65,535 groups.
+    (&[70_000, 5], 0, 0, 1),
+    // Statistics of columns.
+    (&[40, 12], 0, 1, 16),
+    (&[40, 13], 0, -1, 16),
+    (&[3, 40, 2, 7], 1, 2, 16),
+    (&[3, 40, 2, 7], 1, 0, 16),
+    (&[3, 40, 2, 7], 2, 1, 16),
+    // The innermost axis.
+    (&[2, 3, 17], 2, 1, 512),
+    (&[2, 36, 1296], -1, 1, 512),
+    (&[4, 5, 64], 2, 0, 16),
+    (&[4, 5, 63], 2, 2, 16),
+    (&[3, 4, 1], 2, 1, 16),
+    (&[2, 0, 5], 2, 0, 16),
+    (&[17_000, 4, 2], 2, 1, 16),
+];
 
 fn case(op: &NormSums, shape: &[u64], centred: bool) -> Sample {
     let label = format!("{shape:?} {op:?}{}", if centred { "" } else { " without means" });
@@ -143,36 +140,72 @@ fn outputs(g: &GraphBuilder, op: &NormSums, [x, dy, inverse]: [Value; 3], mean: 
 /// over the elements of a place of the statistics dinverse = Σ t·dy·(x − mean), dmean = −Σ t·dy·inverse.
 fn rule(op: &NormSums, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
     let g = cx.g;
-    let shape = cx.shape(cx.x(0));
-    let [axis, of] = [op.axis, op.of].map(|a| if a < 0 { a + shape.len() as i64 } else { a });
-    let at_elements = |gradient: Value| {
-        let places = g.range(0u64, shape[axis as usize].clone(), 1, DType::I64);
-        let run = g.constant_scalar(DType::I64, op.run as f64);
-        g.gather(gradient, g.div(places, run), axis)
-    };
-    let [turned, plain] = [0, 1].map(|i| cx.upstream(i).map(at_elements));
-    let others: Vec<i64> = (0..shape.len() as i64).filter(|&a| a != of).collect();
-    let mut column = vec![DimExpr::constant(1); shape.len()];
-    column[of as usize] = shape[of as usize].clone();
-    let column = |v: Value| g.reshape_to(v, column.clone());
-    let apart = || cx.opt(3).map_or(cx.x(0), |mean| g.sub(cx.x(0), column(mean)));
-    let inverse = || column(cx.x(2));
-    let of_place = |v: Value| g.reduce_sum(v, &others, false);
-    let by = |i: usize, make: &dyn Fn(Value) -> Value| {
-        let operand = cx.opt(i).filter(|_| cx.wants(i))?;
-        Some(turned.map_or_else(|| cx.zeros(operand), make))
-    };
-    let of_terms = by(1, &|t| g.mul(t, g.mul(apart(), inverse())));
-    let by_dy = match (of_terms.filter(|_| turned.is_some()), plain.filter(|_| cx.wants(1))) {
-        (Some(a), Some(b)) => Some(g.add(a, b)),
-        (a, b) => a.or(b).or(of_terms),
-    };
-    Ok(vec![
-        by(0, &|t| g.mul(t, g.mul(cx.x(1), inverse()))),
-        by_dy,
-        by(2, &|t| of_place(g.mul(t, g.mul(cx.x(1), apart())))),
-        by(3, &|t| g.neg(of_place(g.mul(t, g.mul(cx.x(1), inverse()))))),
-    ])
+    let elements = Elements::new(op, cx);
+    let [turned, plain] = [0, 1].map(|i| cx.upstream(i).map(|gradient| elements.of_runs(gradient)));
+    let turned = elements.of_turned(turned);
+    let by_plain = plain.filter(|_| cx.wants(1));
+    let [by_x, by_dy, by_inverse, by_mean] = turned;
+    let by_dy = by_dy.map(|turned| by_plain.map_or(turned, |plain| g.add(turned, plain)));
+    Ok(vec![by_x, by_dy, by_inverse, by_mean])
+}
+
+/// The elements of x, as its rule sees them.
+struct Elements<'a, 'b> {
+    cx: &'a GradCx<'b>,
+    shape: Vec<DimExpr>,
+    axis: usize,
+    of: usize,
+    run: u64,
+}
+
+impl<'a, 'b> Elements<'a, 'b> {
+    fn new(op: &NormSums, cx: &'a GradCx<'b>) -> Elements<'a, 'b> {
+        let shape = cx.shape(cx.x(0));
+        let [axis, of] = [op.axis, op.of].map(|a| normalize_axis(a, shape.len()).unwrap_or(0));
+        Elements { cx, shape, axis, of, run: op.run }
+    }
+
+    /// What the upstream gradient of the first result gives of each operand.
+    fn of_turned(&self, t: Option<Value>) -> [Option<Value>; 4] {
+        let (cx, g) = (self.cx, self.cx.g);
+        let (apart, inverse) = (self.apart(), self.column(cx.x(2)));
+        let by = |i: usize, factors: [Value; 2]| {
+            let operand = cx.opt(i).filter(|_| cx.wants(i))?;
+            let Some(t) = t else { return Some(cx.zeros(operand)) };
+            let terms = g.mul(t, g.mul(factors[0], factors[1]));
+            Some(if i < 2 { terms } else { self.of_places(terms) })
+        };
+        let dy = cx.x(1);
+        let by_mean = by(3, [dy, inverse]).map(|sum| g.neg(sum));
+        [by(0, [dy, inverse]), by(1, [apart, inverse]), by(2, [dy, apart]), by_mean]
+    }
+
+    /// What each run has, at its elements.
+    fn of_runs(&self, gradient: Value) -> Value {
+        let g = self.cx.g;
+        let places = g.range(0u64, self.shape[self.axis].clone(), 1, DType::I64);
+        let run = g.constant_scalar(DType::I64, self.run as f64);
+        g.gather(gradient, g.div(places, run), self.axis as i64)
+    }
+
+    /// x − mean.
+    fn apart(&self) -> Value {
+        let x = self.cx.x(0);
+        self.cx.opt(3).map_or(x, |mean| self.cx.g.sub(x, self.column(mean)))
+    }
+
+    /// Numbers of places as they stretch over x.
+    fn column(&self, of_places: Value) -> Value {
+        let mut shape = vec![DimExpr::constant(1); self.shape.len()];
+        shape[self.of] = self.shape[self.of].clone();
+        self.cx.g.reshape_to(of_places, shape)
+    }
+
+    /// Sums over the elements of each place of the statistics.
+    fn of_places(&self, terms: Value) -> Value {
+        let others: Vec<i64> = (0..self.shape.len()).filter(|&a| a != self.of).map(|a| a as i64).collect();
+        self.cx.g.reduce_sum(terms, &others, false)
+    }
 }
 
 impl GraphBuilder {

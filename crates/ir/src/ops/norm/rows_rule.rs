@@ -53,16 +53,8 @@ impl Rows {
         let found = by_x.and_then(|(_, statistics)| statistics);
         let dx = cx.wanted(0, || narrowed(cx, parts.of_x(by_x.map(|(dx, _)| dx), found), cx.x(0)));
         let [turned, plain] = dy.map_or([None; 2], |dy| parts.sums(dy, found));
-        let scale = |i: usize, sum: Option<Value>, whole: &dyn Fn(Value) -> Value| {
-            let operand = cx.opt(i).filter(|_| cx.wants(i))?;
-            // Of a loss of statistics alone.
-            let Some(dy) = dy else { return Some(cx.zeros(operand)) };
-            let sum =
-                sum.filter(|_| parts.has_rows(operand)).map(|sum| cx.g.reshape_to(sum, cx.shape(operand)));
-            Some(narrowed(cx, sum.unwrap_or_else(|| cx.unstretched(whole(dy), operand)), operand))
-        };
-        let of_scale = scale(1, turned, &|dy| cx.g.mul(dy, parts.normal(found)));
-        vec![dx, of_scale, scale(2, plain, &|dy| dy)]
+        let of_scale = parts.of_scale(1, dy, turned, &|dy| cx.g.mul(dy, parts.normal(found)));
+        vec![dx, of_scale, parts.of_scale(2, dy, plain, &|dy| dy)]
     }
 }
 
@@ -79,8 +71,8 @@ impl Parts<'_, '_> {
         (results[0], results[1..].last().map(found))
     }
 
-    /// Σ dy·x̂ and Σ dy over all rows, where γ's gradient is asked for and γ has exactly the normalized axes: of runs of
-    /// rows in one step, which are then added.
+    /// Σ dy·x̂ and Σ dy over all rows, where γ's gradient is asked for and γ has exactly the normalized axes: of runs
+    /// of rows in one step, which are then added.
     fn sums(&self, dy: Value, found: Option<Statistics>) -> [Option<Value>; 2] {
         let (cx, g) = (self.cx, self.cx.g);
         let shape = cx.shape(self.x);
@@ -97,6 +89,23 @@ impl Parts<'_, '_> {
         let op = NormSums::along(0, &rows, 0);
         let (turned, plain) = g.norm_sums(x, dy, of_rows(inverse), mean.map(of_rows), op);
         [turned, plain].map(|of_runs| Some(g.reduce_sum(of_runs, &[0], false)))
+    }
+
+    /// The gradient of γ or β, operand `i`, if it is asked for: their sum over all rows, or, where they have other axes,
+    /// what `whole` makes of dy, summed.
+    fn of_scale(
+        &self,
+        i: usize,
+        dy: Option<Value>,
+        sum: Option<Value>,
+        whole: &dyn Fn(Value) -> Value,
+    ) -> Option<Value> {
+        let cx = self.cx;
+        let operand = cx.opt(i).filter(|_| cx.wants(i))?;
+        // Of a loss of statistics alone.
+        let Some(dy) = dy else { return Some(cx.zeros(operand)) };
+        let sum = sum.filter(|_| self.has_rows(operand)).map(|sum| cx.g.reshape_to(sum, cx.shape(operand)));
+        Some(narrowed(cx, sum.unwrap_or_else(|| cx.unstretched(whole(dy), operand)), operand))
     }
 
     /// Whether a scale has exactly the normalized axes.
