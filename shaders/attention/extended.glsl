@@ -1,25 +1,13 @@
-// What an attention with EXTENDED has besides: a place of the first query, ALiBi, sinks, the logarithm of the sum.
+// What an attention with EXTENDED has besides a place of the first query: ALiBi, sinks, the logarithm of the sum.
 //
-// In: the constants and variables of rules.glsl.
-const uint PLACE_ARG = 1u, PLACE_OPERAND = 2u;
+// In: the constants and variables of rules.glsl and place.glsl.
 // Whether something is added to scores.
 #define ADDS (MASK_KIND != 0u || WITH_ALIBI == 1u)
 
-// The place of query 0, and what a key's distance from a query adds.
-int place;
+// What a key's distance from a query adds.
 float slope;
 
-// Sets first0 and end0 for any place and window: sums that pass the range of i32 are held at its ends, and what is left
-// is held to -queries .. keys.
-void place_window(uint b, uint h, int offset, int right) {
-    place = PLACE == PLACE_ARG ? arg_first_place() : PLACE == PLACE_OPERAND ? int(loadu_offsets(b * arg_first_place_b())) : offset;
-    slope = WITH_ALIBI == 1u ? load_alibi(h) : 0.0;
-    int left = arg_left(), none = -int(arg_sq()), low = place - left, high = place + right;
-    if (left < 0 || place < 0 && low >= 0) low = none;
-    if (place > 0 && right >= 0 && high < 0) high = total;
-    first0 = min(max(low, none), total);
-    end0 = right < 0 || high >= total ? total : max(high + 1, none);
-}
+void take_slope(uint h) { slope = WITH_ALIBI == 1u ? load_alibi(h) : 0.0; }
 
 // The distance is exact where the place is below 2^24.
 float alibi_of(uint i, uint key) {

@@ -13,3 +13,6 @@ vec4 quad_##X(uint at, uint c, uint width) { return rounded_##X(stored_quad_##X(
 QUAD(q, 1u, 16u)
 QUAD(k, 2u, 16u)
 QUAD(v, 4u, 32u)
+#ifdef GRADIENT
+QUAD(dy, 8u, 32u)
+#endif

@@ -2,8 +2,12 @@
 //
 // With total = the length given, or all keys, and offset = length - queries, or 0: query i sees the keys of
 // [first_key(i), end_key(i)) that the mask allows. A key that is not seen scores -Inf and weighs 0, as one that is seen
-// may: where a value times 0 is not 0, a kernel asks `sees`. EXTENDED: extended.glsl.
+// may: where a value times 0 is not 0, a kernel asks `sees`. EXTENDED: extended.glsl, which has PLACED: place.glsl.
 #include "explog.glsl"
+
+#ifdef EXTENDED
+#define PLACED
+#endif
 
 const float LOWEST = -3.40282347e38;
 const uint MASK_BOOL = 1u, MASK_FLOAT = 2u;
@@ -20,6 +24,9 @@ float scale, softcap;
 
 float minus_inf() { return uintBitsToFloat(0xff800000u); }
 
+#ifdef PLACED
+#include "place.glsl"
+#endif
 #ifdef EXTENDED
 #include "extended.glsl"
 #endif
@@ -39,7 +46,10 @@ void place_keys(uint b, uint h) {
     }
     if (MASK_KIND != 0u) total = min(total, int(arg_mask_len()));
 #ifdef EXTENDED
-    place_window(b, h, offset, right);
+    take_slope(h);
+#endif
+#ifdef PLACED
+    place_window(b, offset, right);
 #else
     first0 = min(offset - int(min(uint(arg_left()), uint(length))), total);
     end0 = right < 0 || right >= total - offset ? total : offset + right + 1;

@@ -116,6 +116,7 @@ const NOT_SET: &[(&str, &str)] = &[
     ("conv_transpose", "rounding"),
     ("attention", "rounding"),
     ("attention_parts", "rounding"),
+    ("attention_grad", "rounding"),
     ("state", "capacity_axis"),
     ("state", "given"),
 ];

@@ -42,7 +42,7 @@ const PARTS: [&[&str]; 4] = [
     &["matmul", "linear", "fused", "kv_append", "grouped_matmul", "extent_of", "if"],
     &["dequantize", "dequantize_linear"],
     &["conv", "conv_transpose", "batch_norm"],
-    &["attention", "attention_parts"],
+    &["attention", "attention_parts", "attention_grad"],
 ];
 
 #[test]

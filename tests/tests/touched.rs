@@ -28,9 +28,11 @@ mod on_device {
 
     /// Kernels whose rules are of what they may touch: indices, lengths and windows choose from it, and windows that
     /// step over elements.
-    const CHOOSE: [&str; 41] = [
+    const CHOOSE: [&str; 43] = [
         "attention",
         "attention_extended",
+        "attention_grad_keys",
+        "attention_grad_queries",
         "attention_lanes",
         "attention_merge",
         "attention_merge_extended",

@@ -51,23 +51,23 @@ fn attend(cx: &mut LowerCx<'_>, id: NodeId, op: &Attention, parts: Option<u32>) 
 }
 
 /// An operand seen as batches of heads of rows; the elements of a row are neighbours.
-struct Heads {
-    at: PlacedView,
+pub(super) struct Heads {
+    pub(super) at: PlacedView,
     /// Extents of batch, heads, rows, width.
-    extents: [DimExpr; 4],
+    pub(super) extents: [DimExpr; 4],
     /// Strides of batch, heads, rows.
-    strides: [DimExpr; 3],
+    pub(super) strides: [DimExpr; 3],
 }
 
 impl Heads {
-    fn of(at: &PlacedView, layout: AttentionLayout) -> Heads {
+    pub(super) fn of(at: &PlacedView, layout: AttentionLayout) -> Heads {
         let axes = layout.axes();
         let strides = [axes[0], axes[1], axes[2]].map(|a| at.view.strides[a].clone());
         Heads { extents: axes.map(|a| at.view.shape[a].clone()), strides, at: at.clone() }
     }
 
     /// Whether every row begins at a multiple of four elements and has a multiple of four.
-    fn by_four(&self, cx: &LowerCx<'_>) -> bool {
+    pub(super) fn by_four(&self, cx: &LowerCx<'_>) -> bool {
         let mut strides = self.strides.iter().zip(&self.extents);
         let strides = strides.all(|(s, extent)| extent.is(1) || cx.by_four(s));
         strides && cx.by_four(&self.at.view.offset) && cx.by_four(&self.extents[3])
@@ -75,7 +75,12 @@ impl Heads {
 }
 
 /// An operand as it lies, copied only where the elements of a row are apart or the kernel cannot read its storage.
-fn heads(cx: &mut LowerCx<'_>, v: ValueId, layout: AttentionLayout, typed: bool) -> LowerResult<Heads> {
+pub(super) fn heads(
+    cx: &mut LowerCx<'_>,
+    v: ValueId,
+    layout: AttentionLayout,
+    typed: bool,
+) -> LowerResult<Heads> {
     let at = cx.at(v)?;
     let readable = at.view.is_words() || (typed && FloatStorage::of(&at.view) != FloatStorage::F32);
     let together = at.view.strides[3].is(1) || at.view.shape[3].is(1);
@@ -84,15 +89,15 @@ fn heads(cx: &mut LowerCx<'_>, v: ValueId, layout: AttentionLayout, typed: bool)
 }
 
 /// A mask as words over batch, heads, queries and keys.
-struct Mask {
-    at: PlacedView,
-    kind: u32,
+pub(super) struct Mask {
+    pub(super) at: PlacedView,
+    pub(super) kind: u32,
     /// Strides over batch, heads, queries, keys.
-    strides: [DimExpr; 4],
-    keys: DimExpr,
+    pub(super) strides: [DimExpr; 4],
+    pub(super) keys: DimExpr,
 }
 
-fn mask_words(cx: &mut LowerCx<'_>, v: ValueId) -> LowerResult<Mask> {
+pub(super) fn mask_words(cx: &mut LowerCx<'_>, v: ValueId) -> LowerResult<Mask> {
     let at = cx.words(v)?;
     let view = &at.view;
     let missing = 4 - view.shape.len();
@@ -255,8 +260,8 @@ impl Problem<'_> {
             [batch, heads, &group, rows, &self.k.extents[2]].map(|e| cx.arg(e));
         let [d, dv] = widths.map(|e| cx.arg(e));
         let mask_len = self.mask.as_ref().map_or(ArgValue::ZERO, |m| cx.arg(&m.keys));
-        let [left, right] = self.window();
-        let (length, len_b, kv_len) = self.length(cx);
+        let [left, right] = window_of(self.op, self.extension.is_some());
+        let (length, len_b, kv_len) = length_of(cx, self.length.as_ref());
         let call = Kernel {
             variant: choice.variant.name,
             vec: self.vec(cx, &choice.roles),
@@ -272,7 +277,7 @@ impl Problem<'_> {
             d,
             dv,
             mask_len,
-            scale: ArgValue::f32(self.scale()?),
+            scale: ArgValue::f32(scale_of(self.op, width)?),
             softcap: ArgValue::f32(self.op.softcap),
             left,
             right,
@@ -290,27 +295,6 @@ impl Problem<'_> {
         Ok(choice.call(call.into_call()))
     }
 
-    /// Where the kernel finds the length, whether each batch has its own, and what the frame knows of it.
-    fn length(&self, cx: &mut LowerCx<'_>) -> (u32, ArgValue, ArgValue) {
-        let Some(Count { expr, per_batch, .. }) = &self.length else {
-            return (length::NONE, ArgValue::ZERO, ArgValue::ZERO);
-        };
-        let source = if expr.is_some() { length::ARG } else { length::OPERAND };
-        let known = expr.as_ref().map_or(ArgValue::ZERO, |e| cx.arg(e));
-        (source, ArgValue::U32(u32::from(*per_batch)), known)
-    }
-
-    /// How many keys before and after a query count.
-    fn window(&self) -> [ArgValue; 2] {
-        let op = self.op;
-        // Beside a place of its own, a window beyond i32 is none: its sum with a place at the end of i32 is no i32.
-        let bound = |n: i64| match i32::try_from(n) {
-            Err(_) if self.extension.is_some() => UNBOUNDED,
-            _ => window(n),
-        };
-        [bound(op.left), if op.causal { 0 } else { bound(op.right) }].map(ArgValue::i32)
-    }
-
     /// What can be read four elements at once: q, k, v, y, then whether widths fill a tile's columns.
     fn vec(&self, cx: &LowerCx<'_>, roles: &Roles) -> u32 {
         let fills = |x: &Heads| x.extents[3].divisor(cx.graph.symbols()).is_multiple_of(roles.columns);
@@ -318,13 +302,34 @@ impl Problem<'_> {
         let bits = rows.into_iter().chain([fills(&self.q), fills(&self.v)]);
         bits.enumerate().fold(0, |bits, (i, set)| bits | u32::from(set) << i)
     }
+}
 
-    fn scale(&self) -> LowerResult<f32> {
-        match (self.op.scale, self.q.extents[3].as_const()) {
-            (Some(scale), _) => Ok(scale),
-            (None, Some(d)) => Ok((1.0 / (d as f64).sqrt()) as f32),
-            (None, None) => Err("it has a symbolic width and no scale".into()),
-        }
+/// Where the kernel finds the length, whether each batch has its own, and what the frame knows of it.
+pub(super) fn length_of(cx: &mut LowerCx<'_>, count: Option<&Count>) -> (u32, ArgValue, ArgValue) {
+    let Some(Count { expr, per_batch, .. }) = count else {
+        return (length::NONE, ArgValue::ZERO, ArgValue::ZERO);
+    };
+    let source = if expr.is_some() { length::ARG } else { length::OPERAND };
+    let known = expr.as_ref().map_or(ArgValue::ZERO, |e| cx.arg(e));
+    (source, ArgValue::U32(u32::from(*per_batch)), known)
+}
+
+/// How many keys before and after a query count.
+pub(super) fn window_of(op: &Attention, has_place: bool) -> [ArgValue; 2] {
+    // Beside a place of its own, a window beyond i32 is none: its sum with a place at the end of i32 is no i32.
+    let bound = |n: i64| match i32::try_from(n) {
+        Err(_) if has_place => UNBOUNDED,
+        _ => window(n),
+    };
+    [bound(op.left), if op.causal { 0 } else { bound(op.right) }].map(ArgValue::i32)
+}
+
+/// The factor of products of this width.
+pub(super) fn scale_of(op: &Attention, width: &DimExpr) -> LowerResult<f32> {
+    match (op.scale, width.as_const()) {
+        (Some(scale), _) => Ok(scale),
+        (None, Some(d)) => Ok((1.0 / (d as f64).sqrt()) as f32),
+        (None, None) => Err("it has a symbolic width and no scale".into()),
     }
 }
 

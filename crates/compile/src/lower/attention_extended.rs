@@ -60,21 +60,26 @@ impl Extension {
 
     /// The call of the kernel that takes it.
     pub(super) fn call(&self, cx: &mut LowerCx<'_>, call: CallBuilder, bound: BoundExtension) -> CallBuilder {
-        let (place, offset) = match self.offset.as_ref().map(|o| &o.expr) {
-            None => (place::NONE, ArgValue::ZERO),
-            Some(None) => (place::OPERAND, ArgValue::ZERO),
-            Some(Some(expr)) => (place::ARG, cx.arg(expr)),
-        };
-        let per_batch = self.offset.as_ref().is_some_and(|o| o.per_batch);
+        let (place, per_batch, offset) = place_of(cx, self.offset.as_ref());
         call.constant("place", place)
             .constant("with_sinks", self.sinks.is_some().into())
             .constant("with_alibi", self.alibi.is_some().into())
             .constant("with_lse", self.lse.is_some().into())
             .own("first_place", offset)
-            .own("first_place_b", ArgValue::U32(per_batch.into()))
+            .own("first_place_b", per_batch)
             .operand("offsets", bound.offsets)
             .operand("sinks", bound.sinks)
             .operand("alibi", bound.alibi)
             .operand("lse", bound.lse)
+    }
+}
+
+/// Where the kernel finds the first queries' places, whether each batch has its own, and what the frame knows of it.
+pub(super) fn place_of(cx: &mut LowerCx<'_>, offset: Option<&Count>) -> (u32, ArgValue, ArgValue) {
+    let per_batch = ArgValue::U32(offset.is_some_and(|o| o.per_batch).into());
+    match offset.map(|o| &o.expr) {
+        None => (place::NONE, per_batch, ArgValue::ZERO),
+        Some(None) => (place::OPERAND, per_batch, ArgValue::ZERO),
+        Some(Some(expr)) => (place::ARG, per_batch, cx.arg(expr)),
     }
 }

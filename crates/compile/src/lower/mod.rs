@@ -9,6 +9,7 @@ mod arg_reduce;
 mod arg_sort_runs;
 mod attention;
 mod attention_extended;
+mod attention_grad;
 mod attention_merge;
 mod convolution;
 mod decode;

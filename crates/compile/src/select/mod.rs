@@ -8,6 +8,7 @@
 
 pub mod apart;
 pub mod attention;
+pub mod attention_grad;
 pub mod choice;
 pub mod columns;
 pub mod convolution;
@@ -43,6 +44,8 @@ pub const FAMILIES: &[&FamilyDecl] = &[
     convolution::WINDOWS,
     convolution::PHASES,
     attention::ATTENTION,
+    attention_grad::QUERIES,
+    attention_grad::KEYS,
     split_attention::PARTS,
     split_attention::SPLIT,
     reduce::ROWS,
@@ -76,6 +79,8 @@ pub struct Selection {
     pub convolution: convolution::Rules,
     /// Attention.
     pub attention: attention::Rules,
+    /// Gradients of attention.
+    pub attention_grad: attention_grad::Rules,
     /// Attention of few queries over many keys.
     pub split_attention: split_attention::Rules,
     /// Reductions.
@@ -135,6 +140,7 @@ impl Selection {
                 phases: read(convolution::PHASES)?,
             },
             attention: attention::Rules(read(attention::ATTENTION)?),
+            attention_grad: attention_grad::Rules::read(reader)?,
             split_attention: split_attention::Rules {
                 parts: read(split_attention::PARTS)?,
                 split: read(split_attention::SPLIT)?,

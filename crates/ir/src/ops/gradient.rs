@@ -6,7 +6,7 @@
 use crate::builder::{GraphBuilder, Value};
 use crate::entity::NodeId;
 use crate::graph::Node;
-use crate::ops::Op;
+use crate::ops::{NodeCx, Op};
 use crate::shape::ValueType;
 use pumice_types::{DType, DimExpr, MAX_RANK};
 
@@ -159,6 +159,11 @@ impl<'a> GradCx<'a> {
     /// The gradient of the first result, or zeros where the loss depends on others alone.
     pub fn dy(&self) -> Value {
         self.upstream_or_zeros(0)
+    }
+
+    /// Whether an operand is a value with two axes exchanged, and no others.
+    pub fn is_exchanged(&self, i: usize, a: i64, b: i64) -> bool {
+        self.g.look(|graph| NodeCx { graph, id: self.id }.exchanged(i, a, b).is_some())
     }
 
     /// Whether the gradient of an operand is asked for.

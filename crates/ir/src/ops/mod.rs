@@ -244,6 +244,7 @@ macro_rules! for_each_op {
                 attention_parts AttentionParts "attention_parts" lowered;
                 attention_merge AttentionMerge "attention_merge" lowered;
                 rotary Rotary "rotary" lowered;
+                attention_grad AttentionGrad "attention_grad" lowered boxed;
             }
             // 3.8 Recurrences
             recurrence {

@@ -26,7 +26,8 @@ pub struct Untransposed {
     pub op: Op,
     /// Operands that change, with the values before their transposes.
     pub operands: SmallVec<[(usize, ValueId); 3]>,
-    /// The permutation that makes the old result of the new one; none where they are alike.
+    /// The permutation that makes the old first result of the new one; none where they are alike. Further results are
+    /// as they were.
     pub after: Option<Transpose>,
 }
 

@@ -2,10 +2,12 @@
 //! gradients of norms are made of.
 
 use super::mistake;
+use pumice_ir::ops::attention_grad::AttentionFactor;
 use pumice_ir::ops::attention_operands::AttentionOperands;
 use pumice_ir::ops::rotary_scaling::{RotaryScaling, Yarn};
-use pumice_ir::ops::{Attention, AttentionMerge, LayerNorm, NormGrad, NormSums, Rotary};
-use pumice_ir::{GraphBuilder, OpError, Value, f16, f32, i32};
+use pumice_ir::ops::{Attention, AttentionGrad, AttentionMerge, LayerNorm, NormGrad, NormSums, Rotary};
+use pumice_ir::{GraphBuilder, OpError, Value, f16, f32, i32, tensor};
+use pumice_types::DType;
 
 /// Two batch entries, four heads over two, three queries, five keys.
 fn attend(g: &GraphBuilder, operands: AttentionOperands) -> Value {
@@ -17,6 +19,16 @@ fn attend(g: &GraphBuilder, operands: AttentionOperands) -> Value {
 fn drop_of(g: &GraphBuilder, op: Attention) -> Value {
     let [q, k, v] = ["q", "k", "v"].map(|name| g.input(name, f32([2, 4, 3, 8])));
     g.attention(q, k, v, None, None, op)
+}
+
+/// The gradient by queries of two heads, three queries and keys of width 8.
+fn back(g: &GraphBuilder, dtype: DType, width: u64, sums: &[u64]) -> Value {
+    let [q, k, v] = ["q", "k", "v"].map(|name| Some(g.input(name, tensor(dtype, [1u64, 2, 3, 8]))));
+    let dy = Some(g.input("dy", tensor(dtype, [1, 2, 3, width])));
+    let [lse, delta] =
+        ["lse", "delta"].map(|name| Some(g.input(name, tensor(DType::F32, sums.iter().copied()))));
+    let op = AttentionGrad::of(&Attention::default(), AttentionFactor::Queries);
+    g.attention_grad(op, &[q, k, v, dy, lse, delta])[0]
 }
 
 fn packed(g: &GraphBuilder, width: u64, heads: [u64; 2]) -> Value {
@@ -86,6 +98,10 @@ refuses! {
         let (x, sinks) = (g.input("x", f32([1, 2, 1, 3, 8])), g.input("s", f32([3])));
         g.apply(AttentionMerge::default(), &[x, sinks])
     } => OpError::ExtentMismatch { .. },
+    a_gradient_of_another_width: |g| back(g, DType::F32, 9, &[1, 2, 3]) => OpError::ExtentMismatch { .. },
+    sums_of_other_queries: |g| back(g, DType::F32, 8, &[1, 2, 4]) => OpError::ExtentMismatch { .. },
+    sums_without_batches: |g| back(g, DType::F32, 8, &[2, 3]) => OpError::Rank { .. },
+    a_gradient_in_f16: |g| back(g, DType::F16, 8, &[1, 2, 3]) => OpError::DType { .. },
     factors_of_other_pairs: |g| turn(g, g.param("f", f32([8]))) => OpError::ExtentMismatch { .. },
     factors_of_integers: |g| turn(g, g.param("f", i32([4]))) => OpError::DType { .. },
     factors_of_tables: |g| {

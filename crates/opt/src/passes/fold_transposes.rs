@@ -21,10 +21,14 @@ fn folded(cx: &NodeCx<'_>) -> Option<Patch> {
     let mut inputs: Vec<_> = node.inputs.iter().map(|v| v.map(PatchRef::Old)).collect();
     found.operands.iter().for_each(|&(i, x)| inputs[i] = Some(PatchRef::Old(x)));
     let mut patch = Patch::new(format!("{name} takes its transposes in"));
-    let mut y = patch.add_opt(found.op, name, inputs);
+    let first = patch.add_opt(found.op, name, inputs);
+    let mut y = first;
     if let Some(after) = found.after {
         y = patch.add(after, format!("{name}.transposed"), &[y]);
     }
     patch.replace(node.output(), y);
+    for (&further, number) in node.outputs.iter().zip(0..).skip(1) {
+        patch.replace(further, first.result(number)?);
+    }
     Some(patch)
 }

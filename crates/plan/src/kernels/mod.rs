@@ -4,6 +4,7 @@
 use crate::kernel::KernelDecl;
 
 pub mod attention;
+pub mod attention_grad;
 pub mod choice;
 pub mod convolution;
 pub mod copy;
@@ -37,8 +38,8 @@ macro_rules! families {
 }
 
 families! {
-    attention choice convolution copy count elementwise experts frame gather kv matmul norm norm_grad pool
-    random recurrence reduce resample rotary scan scatter softmax sort transform
+    attention attention_grad choice convolution copy count elementwise experts frame gather kv matmul norm
+    norm_grad pool random recurrence reduce resample rotary scan scatter softmax sort transform
 }
 
 /// All declarations.
@@ -57,7 +58,7 @@ pub fn find(name: &str) -> Option<&'static KernelDecl> {
 /// controls made it 5.8 times slower (H200, 2026-11-21: 8.9 against 1.5 ms over MiniLM's six layers, batch 32 of 128
 /// tokens).
 pub fn wants_float_controls(name: &str) -> bool {
-    !attention::DECLS.iter().any(|d| d.name == name)
+    !attention::DECLS.iter().chain(attention_grad::DECLS).any(|d| d.name == name)
 }
 
 #[cfg(test)]

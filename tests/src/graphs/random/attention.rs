@@ -3,8 +3,9 @@
 use super::{Garden, Item};
 use pumice_ir::ops::Rounding;
 use pumice_ir::ops::attention::AttentionLayout;
+use pumice_ir::ops::attention_grad::AttentionFactor;
 use pumice_ir::ops::attention_operands::AttentionOperands;
-use pumice_ir::ops::{Attention, AttentionMerge, AttentionParts, Rotary};
+use pumice_ir::ops::{Attention, AttentionGrad, AttentionMerge, AttentionParts, Rotary};
 use pumice_ir::shape::DimSpec;
 use pumice_ir::{Fill, Value, tensor};
 use pumice_types::{DType, DimExpr};
@@ -58,7 +59,11 @@ impl Garden<'_> {
         let (sinks, alibi) = (of_heads(), of_heads());
         let offset = (self.below(2) == 0).then_some(self.position);
         let operands = AttentionOperands { mask, kv_len: None, offset, sinks, alibi, source: None };
-        let (y, lse) = g.attention_with(qkv, operands, op);
+        let (mut y, lse) = g.attention_with(qkv, operands, op.clone());
+        if alibi.is_none() && self.below(3) == 0 {
+            let gradient = self.gradient(qkv, [y, lse], [mask, None, offset], &op);
+            y = g.mul(y, gradient);
+        }
         let y = self.joined_heads(y, layout, shape.to_vec());
         if self.below(2) == 0 {
             return self.about(y, size);
@@ -66,6 +71,25 @@ impl Garden<'_> {
         let factors = g.reduce_max(g.sigmoid(lse), &[0, 1], false);
         let factors = g.reshape_to(factors, vec![shape[0].clone(), DimExpr::constant(1)]);
         self.about(g.mul(y, factors), size)
+    }
+
+    /// The largest of each place of the heads of a gradient of an attention, by queries, keys or values, within 1.
+    fn gradient(
+        &mut self,
+        qkv: [Value; 3],
+        [y, lse]: [Value; 2],
+        rules: [Option<Value>; 3],
+        op: &Attention,
+    ) -> Value {
+        let (g, layout) = (self.g, op.layout);
+        let [of_batch, of_heads, of_rows, of_width] = layout.axes().map(|axis| axis as i64);
+        let squares = g.transpose(g.square(y), &[of_batch, of_heads, of_rows, of_width]);
+        let delta = g.reduce_sum(squares, &[3], false);
+        let operands: Vec<Option<Value>> =
+            qkv.into_iter().chain([y, lse, delta]).map(Some).chain(rules).collect();
+        let of = self.pick(&[AttentionFactor::Queries, AttentionFactor::KeysAndValues]);
+        let gradients = g.attention_grad(AttentionGrad::of(op, of), &operands);
+        g.reduce_max(g.tanh(gradients[self.below(gradients.len())]), &[of_heads], true)
     }
 
     /// A value of \[rows, c\] whose rows are two heads of an even width.

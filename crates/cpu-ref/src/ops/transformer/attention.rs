@@ -6,7 +6,7 @@ use crate::index::{broadcast_strides, strides};
 use crate::ops::random::philox::places;
 use crate::tolerance::Tolerance;
 use pumice_ir::ops::Attention;
-use pumice_ir::ops::attention::{ALIBI, DROPOUT, OFFSET, SINKS};
+use pumice_ir::ops::attention::{ALIBI, DROPOUT, LENGTH, MASK, OFFSET, SINKS};
 use pumice_types::philox::Philox;
 
 impl Eval for Attention {
@@ -51,7 +51,8 @@ pub struct Problem<'a> {
     alibi: Option<&'a [f64]>,
     /// What each probability is multiplied by, if some are dropped.
     kept: Option<Vec<f64>>,
-    scale: f64,
+    /// Factor of the products.
+    pub scale: f64,
 }
 
 /// An operand over batch, heads, rows, width.
@@ -63,7 +64,8 @@ pub struct Operand<'a> {
 }
 
 impl<'a> Operand<'a> {
-    fn new(x: &'a Array, axes: [usize; 4]) -> Operand<'a> {
+    /// Of an array whose axes these are.
+    pub fn new(x: &'a Array, axes: [usize; 4]) -> Operand<'a> {
         let all = strides(&x.shape);
         Operand {
             data: x.as_floats(),
@@ -72,7 +74,8 @@ impl<'a> Operand<'a> {
         }
     }
 
-    fn offset(&self, b: usize, h: usize, s: usize) -> usize {
+    /// The place of the first element of a row.
+    pub fn offset(&self, b: usize, h: usize, s: usize) -> usize {
         b * self.strides[0] + h * self.strides[1] + s * self.strides[2]
     }
 
@@ -106,21 +109,27 @@ impl Mask<'_> {
 impl<'a> Problem<'a> {
     /// Of the operands of a node.
     pub fn new(op: &'a Attention, cx: &EvalCx<'a>) -> Problem<'a> {
+        let floats = |i| cx.opt(i).map(Array::as_floats);
+        let problem = Problem::of(op, cx, [MASK, LENGTH, OFFSET]);
+        let shape = [problem.q.extents[0], problem.q.extents[1], problem.q.extents[2], problem.k.extents[2]];
+        let kept = (op.dropout > 0.0).then(|| kept(op, cx, &shape.map(|n| n as u64)));
+        Problem { sinks: floats(SINKS), alibi: floats(ALIBI), kept, ..problem }
+    }
+
+    /// Without sinks and slopes; mask, length and place are operands of these numbers.
+    pub fn of(op: &'a Attention, cx: &EvalCx<'a>, [mask, length, offset]: [usize; 3]) -> Problem<'a> {
         let axes = op.layout.axes();
         let [q, k, v] = [0, 1, 2].map(|i| Operand::new(cx.arg(i), axes));
         let [batch, heads, rows, width] = q.extents;
-        let mask = cx.opt(3).map(|array| {
+        let mask = cx.opt(mask).map(|array| {
             let keys = *array.shape.last().expect("verified: the mask has rank 2 to 4");
             let full = [batch as u64, heads as u64, rows as u64, keys];
             Mask { array, strides: broadcast_strides(&array.shape, &full), keys: keys as usize }
         });
         let scale = op.scale.map_or_else(|| 1.0 / (width as f64).sqrt(), f64::from);
         let ints = |i| cx.opt(i).map(Array::as_ints);
-        let floats = |i| cx.opt(i).map(Array::as_floats);
-        let (kv_len, offset) = (ints(4), ints(OFFSET));
-        let all = [batch, heads, rows, k.extents[2]].map(|n| n as u64);
-        let kept = (op.dropout > 0.0).then(|| kept(op, cx, &all));
-        Problem { op, q, k, v, mask, kv_len, offset, sinks: floats(SINKS), alibi: floats(ALIBI), kept, scale }
+        let (kv_len, offset) = (ints(length), ints(offset));
+        Problem { op, q, k, v, mask, kv_len, offset, sinks: None, alibi: None, kept: None, scale }
     }
 
     /// The rows of all queries: batch entries, heads, then queries.
@@ -193,6 +202,12 @@ impl<'a> Problem<'a> {
     fn capped(&self, score: f64) -> f64 {
         let cap = f64::from(self.op.softcap);
         if cap > 0.0 { cap * (score / cap).tanh() } else { score }
+    }
+
+    /// By what a score grows with its product under the soft cap: 1 − tanh².
+    pub fn slope(&self, product: f64) -> f64 {
+        let cap = f64::from(self.op.softcap);
+        if cap > 0.0 { 1.0 - (product * self.scale / cap).tanh().powi(2) } else { 1.0 }
     }
 
     fn in_window(&self, j: i64, place: i64) -> bool {

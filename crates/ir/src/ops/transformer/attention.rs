@@ -120,7 +120,7 @@ impl OpDef for Attention {
         "seed_high?",
         "step?",
     ];
-    const GRAD: Grad<Self> = Grad::Rule(super::attention_grad::rule);
+    const GRAD: Grad<Self> = Grad::Rule(super::attention_rule::rule);
     crate::rounds_factors!(3);
     const STEERS: &'static [&'static str] = &["kv_len", "offset"];
 
@@ -128,31 +128,15 @@ impl OpDef for Attention {
         let dtype = cx.expect_dtype(0, FLOATS)?;
         cx.expect_dtype(1, FLOATS)?;
         cx.same_dtype(1, 2)?;
-        (0..3).try_for_each(|i| cx.expect_rank(i, 4))?;
-        let extents = |i: usize| cx.ty(i).map(|t| self.layout.axes().map(|a| &t.shape[a]));
-        let ([b, hq, sq, d], [bk, hk, sk, dk], [bv, hv, sv, dv]) = (extents(0)?, extents(1)?, extents(2)?);
-        cx.equal(b, bk, "batch of `q` and `k`")?;
-        cx.equal(b, bv, "batch of `q` and `v`")?;
-        cx.equal(hk, hv, "heads of `k` and `v`")?;
-        cx.equal(sk, sv, "sequence of `k` and `v`")?;
-        cx.equal(d, dk, "width of `q` and `k`")?;
-        let query_heads = cx.constant_extent(hq, "the number of query heads")?;
-        let key_heads = cx.constant_extent(hk, "the number of key heads")?;
-        if key_heads == 0 || query_heads % key_heads != 0 {
-            return Err(OpError::Invalid(format!(
-                "{query_heads} query heads do not share {key_heads} key heads evenly; is the layout {:?} meant?",
-                self.layout
-            )));
-        }
-        self.check_mask(cx, [b, hq, sq, sk])?;
-        [LENGTH, OFFSET].into_iter().try_for_each(|i| check_count(cx, i, b))?;
-        [SINKS, ALIBI].into_iter().try_for_each(|i| check_heads(cx, i, hq))?;
-        self.check_source(cx, b)?;
+        let [b, hq, sq, sk, dv] = self.check_factors(cx)?;
+        self.check_rules(cx, [MASK, LENGTH, OFFSET], [&b, &hq, &sq, &sk])?;
+        [SINKS, ALIBI].into_iter().try_for_each(|i| check_heads(cx, i, &hq))?;
+        self.check_source(cx, &b)?;
         let [_, _, _, width] = self.layout.axes();
         let mut shape = cx.ty(0)?.shape.to_vec();
-        shape[width] = dv.clone();
+        shape[width] = dv;
         let mut types = one(dtype, shape)?;
-        types.extend(self.lse.then(|| ValueType::new(DType::F32, [b.clone(), hq.clone(), sq.clone()])));
+        types.extend(self.lse.then(|| ValueType::new(DType::F32, [b, hq, sq])));
         Ok(types)
     }
 
@@ -172,11 +156,8 @@ impl OpDef for Attention {
     }
 
     /// With P the exchange of heads and sequence: attention(P(q), P(k), P(v), layout) == P(attention(q, k, v, other
-    /// layout)); whatever else there is does not change. One with two results stays as it is.
+    /// layout)); whatever else there is does not change, the logarithms of sums neither.
     fn untransposed(&self, cx: &NodeCx<'_>) -> Option<Untransposed> {
-        if self.lse {
-            return None;
-        }
         let of = |i| Some((i, cx.exchanged(i, 1, 2)?));
         let operands = [of(0)?, of(1)?, of(2)?].into_iter().collect();
         let op = Attention { layout: self.layout.other(), ..self.clone() };
@@ -253,25 +234,57 @@ impl Attention {
         vec![extent(0, 0), extent(0, 1), extent(0, 2), extent(1, 2)]
     }
 
-    fn check_mask(&self, cx: &Infer<'_>, [b, hq, sq, sk]: [&DimExpr; 4]) -> Result<(), OpError> {
-        let Some(mask) = cx.opt(3) else { return Ok(()) };
-        if mask.dtype() != DType::Bool && !mask.dtype().is_float() {
-            let expected = "expected bool (allowed or not) or a float (added)".into();
-            return Err(OpError::DType { operand: "mask", dtype: mask.dtype(), expected });
+    /// Queries, keys and values belong together, the first three operands: extents of batch, query heads, queries,
+    /// keys, and the width of values.
+    pub(super) fn check_factors(&self, cx: &Infer<'_>) -> Result<[DimExpr; 5], OpError> {
+        (0..3).try_for_each(|i| cx.expect_rank(i, 4))?;
+        let extents = |i: usize| cx.ty(i).map(|t| self.layout.axes().map(|a| &t.shape[a]));
+        let ([b, hq, sq, d], [bk, hk, sk, dk], [bv, hv, sv, dv]) = (extents(0)?, extents(1)?, extents(2)?);
+        cx.equal(b, bk, "batch of `q` and `k`")?;
+        cx.equal(b, bv, "batch of `q` and `v`")?;
+        cx.equal(hk, hv, "heads of `k` and `v`")?;
+        cx.equal(sk, sv, "sequence of `k` and `v`")?;
+        cx.equal(d, dk, "width of `q` and `k`")?;
+        let query_heads = cx.constant_extent(hq, "the number of query heads")?;
+        let key_heads = cx.constant_extent(hk, "the number of key heads")?;
+        if key_heads == 0 || query_heads % key_heads != 0 {
+            return Err(OpError::Invalid(format!(
+                "{query_heads} query heads do not share {key_heads} key heads evenly; is the layout {:?} meant?",
+                self.layout
+            )));
         }
-        let Some((keys, leading)) = mask.shape.split_last().filter(|_| (2..=4).contains(&mask.rank())) else {
-            return Err(OpError::Rank {
-                operand: "mask",
-                rank: mask.rank(),
-                expected: "expected 2 to 4".into(),
-            });
-        };
-        cx.broadcast_to(leading, &[b.clone(), hq.clone(), sq.clone()])?;
-        cx.at_most(keys, sk, "keys of the mask and of `k`")
+        Ok([b, hq, sq, sk, dv].map(Clone::clone))
+    }
+
+    /// Mask, length and place, operands of these numbers, fit extents of batch, query heads, queries and keys.
+    pub(super) fn check_rules(
+        &self,
+        cx: &Infer<'_>,
+        [mask, length, offset]: [usize; 3],
+        [b, hq, sq, sk]: [&DimExpr; 4],
+    ) -> Result<(), OpError> {
+        check_mask(cx, mask, [b, hq, sq, sk])?;
+        [length, offset].into_iter().try_for_each(|i| check_count(cx, i, b))
     }
 }
 
+/// An optional mask broadcasts to all scores.
+fn check_mask(cx: &Infer<'_>, i: usize, [b, hq, sq, sk]: [&DimExpr; 4]) -> Result<(), OpError> {
+    let Some(mask) = cx.opt(i) else { return Ok(()) };
+    if mask.dtype() != DType::Bool && !mask.dtype().is_float() {
+        let expected = "expected bool (allowed or not) or a float (added)".into();
+        return Err(OpError::DType { operand: "mask", dtype: mask.dtype(), expected });
+    }
+    let Some((keys, leading)) = mask.shape.split_last().filter(|_| (2..=4).contains(&mask.rank())) else {
+        return Err(OpError::Rank { operand: "mask", rank: mask.rank(), expected: "expected 2 to 4".into() });
+    };
+    cx.broadcast_to(leading, &[b.clone(), hq.clone(), sq.clone()])?;
+    cx.at_most(keys, sk, "keys of the mask and of `k`")
+}
+
 /// Operands by their numbers.
+pub const MASK: usize = 3;
+/// How many keys there are.
 pub const LENGTH: usize = 4;
 /// The first queries' places.
 pub const OFFSET: usize = 5;

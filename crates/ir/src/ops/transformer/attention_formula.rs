@@ -191,4 +191,40 @@ impl<'a> Formula<'a> {
         }
         self.given.g.reshape_to(x, vec![b.clone(), heads * group, s.clone(), last])
     }
+
+    /// e^(s − lse), by the forward op's result. Of a query that sees nothing every score and lse are −Inf.
+    pub fn probabilities(&self, scores: Value, lse: Value) -> Value {
+        let g = self.given.g;
+        g.exp(g.sub(scores, g.max(&[g.unsqueeze(lse, &[3]), self.lowest()])))
+    }
+
+    /// dp, of the gradient of the result, 0 where a key is not allowed, as `kept` leaves it.
+    pub fn of_values(&self, dy: Value, kept: impl Fn(Value) -> Value) -> Value {
+        let g = self.given.g;
+        let dp = kept(self.heads(self.product([self.rows(dy), self.v], false, true)));
+        let zero = g.constant_scalar(DType::F32, 0.0);
+        self.allowed.keys().map_or(dp, |allowed| g.select(allowed, dp, zero))
+    }
+
+    /// dz = scale·ds·(1 − t²).
+    pub fn of_products(&self, ds: Value, capped: Option<Value>) -> Value {
+        let g = self.given.g;
+        let slope = capped.map(|t| g.affine(g.square(t), -1.0, 1.0));
+        self.scaled(slope.map_or(ds, |slope| g.mul(ds, slope)))
+    }
+
+    /// dq, of the rows of dz.
+    pub fn by_queries(&self, dz: Value) -> Value {
+        self.heads(self.product([dz, self.k], false, false))
+    }
+
+    /// dk, of the rows of dz.
+    pub fn by_keys(&self, dz: Value) -> Value {
+        self.product([dz, self.rows(self.q)], true, false)
+    }
+
+    /// dv, of what is left of the probabilities and the gradient of the result.
+    pub fn by_values(&self, p: Value, dy: Value) -> Value {
+        self.product([p, dy].map(|v| self.rows(v)), true, false)
+    }
 }

@@ -1,150 +1,169 @@
-//! The rule of gradients of `Attention`, made of ops: scores and probabilities are computed again.
-//!
-//! With s the scores, lse the logarithms of their sums, which the node is asked for, p = e^(s − lse) over the allowed
-//! keys and t = tanh(scale·⟨q, k⟩/softcap): dv = pᵀ·dy, dp = dy·vᵀ, ds = p·(dp − Σ dp·p + dlse), dmask = Σ ds over what
-//! it was stretched along, and with dz = scale·ds·(1 − t²) (ds·scale without a cap): dq = dz·k, dk = dzᵀ·q. Σ dp·p over
-//! the keys is Σ dy·y over the width, as in FlashAttention (Dao et al. 2022, appendix B). Products sum over a group of
-//! heads. A query without an allowed key has p = 0. With dropout, dv is of what is left of p, and dp is dropped as p
-//! was.
+//! `AttentionGrad`: gradients of an attention by its queries, or by its keys and values.
 
-use super::attention::{ALIBI, Attention, SINKS};
-use super::attention_formula::{Formula, Given, Scores};
+use super::attention::{Attention, AttentionLayout};
+use super::attention_formula::{Formula, Given};
 use crate::builder::{GraphBuilder, Value};
-use crate::ops::gradient::{narrowed, wide};
-use crate::ops::{GradCx, Grads, NoGrad};
+use crate::error::OpError;
+use crate::infer::{Infer, Types};
+use crate::ops::composed::composed;
+use crate::ops::{Grad, OpDef, Rounding};
+use crate::sample::Sample;
+use crate::{Graph, NodeId, Patch};
 use pumice_types::{DType, DimExpr};
 
-/// Gradients of queries, keys, values and a float mask.
-pub(super) fn rule(op: &Attention, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
-    expect_defined(cx)?;
-    let again = Again::new(op, cx)?;
-    let dy = cx.upstream(0).map(|dy| wide(cx.g, again.in_order(dy)));
-    let dv = cx.wanted(2, || again.of_values(dy));
-    let mut grads = vec![None, None, dv, None];
-    if [0, 1, 3].into_iter().any(|i| cx.wants(i)) {
-        [grads[0], grads[1], grads[3]] = again.through_scores(dy);
+crate::attr_enum! {
+    /// What an attention is differentiated by.
+    pub enum AttentionFactor {
+        /// Its queries.
+        Queries = "queries",
+        /// Its keys and its values.
+        KeysAndValues = "keys_values",
     }
-    Ok(grads)
 }
 
-/// Errors where a gradient is asked for that there is none of.
-fn expect_defined(cx: &GradCx<'_>) -> Result<(), NoGrad> {
-    if cx.wants(SINKS) {
-        return Err(NoGrad::Undefined("none is defined by its sinks"));
+crate::op! {
+    /// With s and the allowed keys of `Attention`, whose attributes these are, p = e^(s − `lse`), dp = `dy`·vᵀ, ds =
+    /// p·(dp − `delta`) and t = tanh(scale·⟨q, k⟩/softcap): dq = Σ scale·ds·(1 − t²)·k over the allowed keys, or dk =
+    /// Σ scale·ds·(1 − t²)·q and dv = Σ p·`dy` over the queries that see the key, of every head of its group.
+    ///
+    /// Without a softcap there is no factor 1 − t². `lse` is the logarithm of each query's sum, f32 \[B, Hq, Sq\];
+    /// −Inf counts as the smallest finite number, so that a query without an allowed key gives zeros. `delta`, of the
+    /// same type, is Σ dy·y over the width, less the gradient of `lse`. All floats are f32; `dy` is in the op's layout.
+    /// What is not allowed is not read as a value: NaN there has no effect.
+    ///
+    /// With a rounding it is what it is made of, whose products round what they multiply: p and ds, too.
+    pub struct AttentionGrad {
+        /// By what: dq is the result, or dk and dv are.
+        of: AttentionFactor = AttentionFactor::Queries,
+        /// Order of the axes.
+        layout: AttentionLayout = AttentionLayout::Bhsd,
+        /// Factor of the products; 1/√D if not given.
+        scale: Option<f32> = None => FINITE,
+        /// Whether a query sees no later key.
+        causal: bool = false,
+        /// How many keys before its own place a query sees; −1: all.
+        left: i64 = -1,
+        /// How many keys after its own place a query sees; −1: all.
+        right: i64 = -1,
+        /// Bound of the products; 0: none.
+        softcap: f32 = 0.0 => NOT_NEGATIVE,
+        /// To what the factors are rounded first.
+        rounding: Rounding = Rounding::None,
     }
-    if cx.wants(ALIBI) {
-        return Err(NoGrad::Undefined("none is defined by its slopes (`alibi`)"));
-    }
-    Ok(())
 }
 
-/// An attention computed again.
-struct Again<'a, 'b> {
-    cx: &'a GradCx<'b>,
-    g: &'a GraphBuilder,
-    formula: Formula<'a>,
-    /// t, where there is a cap.
-    capped: Option<Value>,
-    /// Probabilities: \[B, Hq, Sq, Sk\].
-    p: Value,
-}
+/// Operands by their numbers.
+pub const DY: usize = 3;
+/// Logarithms of sums.
+pub const LSE: usize = 4;
+/// What is subtracted from dp.
+pub const DELTA: usize = 5;
+/// Which keys are allowed, or what is added to scores.
+pub const MASK: usize = 6;
+/// How many keys there are.
+pub const LENGTH: usize = 7;
+/// The first queries' places.
+pub const OFFSET: usize = 8;
 
-impl<'a, 'b> Again<'a, 'b> {
-    fn new(op: &'a Attention, cx: &'a GradCx<'b>) -> Result<Again<'a, 'b>, NoGrad> {
-        let given = Given::new(op, cx.g, cx.operands()).ok_or(NoGrad::Composed)?;
-        let formula = Formula::new(given, true, |x| cx.held(x));
-        let Scores { scores, capped } = formula.scores();
-        let p = if formula.allowed.is_shifted() {
-            formula.shares(&formula.sums(scores))
-        } else {
-            let results = cx.ask(Attention { lse: true, ..op.clone() })?;
-            probabilities(&formula, scores, *results.get(1).ok_or(NoGrad::Composed)?)
-        };
-        Ok(Again { cx, g: cx.g, formula, capped, p })
+impl AttentionGrad {
+    /// Of this attention.
+    pub fn of(attention: &Attention, of: AttentionFactor) -> AttentionGrad {
+        let Attention { layout, scale, causal, left, right, softcap, rounding, .. } = attention.clone();
+        AttentionGrad { of, layout, scale, causal, left, right, softcap, rounding }
     }
 
-    /// Without those that the op dropped. Where this is read they are drawn again, so that none is kept.
-    fn dropped(&self, x: Value) -> Value {
-        let given = &self.formula.given;
-        if given.op.dropout == 0.0 {
-            return x;
+    /// The attention whose gradients these are.
+    pub fn attention(&self) -> Attention {
+        let AttentionGrad { of: _, layout, scale, causal, left, right, softcap, rounding } = self.clone();
+        Attention { layout, scale, causal, left, right, softcap, rounding, ..Attention::default() }
+    }
+}
+
+impl OpDef for AttentionGrad {
+    const OPERANDS: &'static [&'static str] =
+        &["q", "k", "v", "dy", "lse", "delta", "mask?", "kv_len?", "offset?"];
+    const GRAD: Grad<Self> = Grad::Expansion;
+    crate::rounds_factors!(4);
+    const STEERS: &'static [&'static str] = &["kv_len", "offset"];
+
+    fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
+        (0..=DELTA).try_for_each(|i| cx.expect_dtype(i, &[DType::F32]).map(|_| ()))?;
+        let whole = self.attention();
+        let [b, hq, sq, sk, dv] = whole.check_factors(cx)?;
+        let rows = [b.clone(), hq.clone(), sq.clone()];
+        let mut result = vec![DimExpr::constant(0); 4];
+        let of_result = rows.iter().chain([&dv]);
+        self.layout
+            .axes()
+            .into_iter()
+            .zip(of_result)
+            .for_each(|(axis, extent)| result[axis] = extent.clone());
+        expect_shape(cx, DY, &result)?;
+        [LSE, DELTA].into_iter().try_for_each(|i| expect_shape(cx, i, &rows))?;
+        whole.check_rules(cx, [MASK, LENGTH, OFFSET], [&b, &hq, &sq, &sk])?;
+        let like = |i: usize| cx.ty(i).cloned();
+        match self.of {
+            AttentionFactor::Queries => Ok([like(0)?].into_iter().collect()),
+            AttentionFactor::KeysAndValues => Ok([like(1)?, like(2)?].into_iter().collect()),
         }
-        let [seed_low, seed_high, step] = given.source();
-        let step = self.g.barrier(&[step], Some(x))[0];
-        self.g.apply(given.dropout(), &[x, seed_low, seed_high, step])
     }
 
-    /// dv.
-    fn of_values(&self, dy: Option<Value>) -> Value {
-        match dy {
-            Some(dy) => {
-                let factors = [self.dropped(self.p), dy].map(|v| self.formula.rows(v));
-                self.back(self.formula.product(factors, true, false), 2)
-            }
-            None => self.cx.zeros(self.cx.x(2)),
-        }
+    fn samples() -> Vec<Sample> {
+        super::attention_grad_samples::samples()
     }
 
-    /// dq, dk and dmask, as far as they are asked for.
-    fn through_scores(&self, dy: Option<Value>) -> [Option<Value>; 3] {
-        let cx = self.cx;
-        let ds = self.of_scores(dy);
-        let dmask = cx.opt(3).filter(|_| cx.wants(3)).map(|mask| self.of_mask(ds, mask));
-        let f = &self.formula;
-        let dz = f.rows(self.of_products(ds));
-        let dq = cx.wanted(0, || self.back(f.heads(f.product([dz, f.k], false, false)), 0));
-        let dk = cx.wanted(1, || self.back(f.product([dz, f.rows(f.q)], true, false), 1));
-        [dq, dk, dmask]
+    fn reads_strides(&self) -> bool {
+        true
     }
 
-    /// ds.
-    fn of_scores(&self, dy: Option<Value>) -> Value {
-        let (g, cx) = (self.g, self.cx);
-        let by_values = dy.map(|dy| {
-            let f = &self.formula;
-            let dp = self.dropped(f.heads(f.product([f.rows(dy), f.v], false, true)));
-            let zero = g.constant_scalar(DType::F32, 0.0);
-            let dp = f.allowed.keys().map_or(dp, |allowed| g.select(allowed, dp, zero));
-            // A result of 16 bits was rounded after the sum.
-            let of_result = cx.ty(cx.y(0)).dtype() == DType::F32;
-            let terms = if of_result { g.mul(dy, self.in_order(cx.y(0))) } else { g.mul(dp, self.p) };
-            g.sub(dp, g.reduce_sum(terms, &[3], true))
-        });
-        let by_sums = self.cx.upstream(1).map(|dlse| g.unsqueeze(dlse, &[3]));
-        let both = [by_values, by_sums].into_iter().flatten().reduce(|a, b| g.add(a, b));
-        both.map_or_else(|| self.cx.zeros(self.p), |both| g.mul(self.p, both))
+    /// What it is made of where factors are rounded.
+    fn expand(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
+        if self.rounding.is_none() { None } else { self.composition(graph, id) }
     }
 
-    /// dz.
-    fn of_products(&self, ds: Value) -> Value {
-        let g = self.g;
-        let slope = self.capped.map(|t| g.affine(g.square(t), -1.0, 1.0));
-        self.formula.scaled(slope.map_or(ds, |slope| g.mul(ds, slope)))
-    }
-
-    /// The mask's: keys beyond it are none of it.
-    fn of_mask(&self, ds: Value, mask: Value) -> Value {
-        let keys = self.cx.shape(mask).last().cloned().unwrap_or(DimExpr::constant(1));
-        let whole = if keys == self.cx.shape(ds)[3] { ds } else { self.g.narrow(ds, 3, 0, keys) };
-        let gradient = narrowed(self.cx, self.cx.unstretched(whole, mask), mask);
-        // Of a symbolic number of keys the part is known as the lesser of two.
-        let shape = self.cx.shape(mask);
-        if self.cx.shape(gradient) == shape { gradient } else { self.g.reshape_to(gradient, shape) }
-    }
-
-    fn in_order(&self, x: Value) -> Value {
-        self.formula.given.in_order(x)
-    }
-
-    /// A gradient in the layout and dtype of its operand.
-    fn back(&self, gradient: Value, i: usize) -> Value {
-        narrowed(self.cx, self.in_order(gradient), self.cx.x(i))
+    fn composition(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
+        composed(graph, id, |g, operands| made(self, g, operands).unwrap_or_default())
     }
 }
 
-/// e^(s − lse), by the forward op's result.
-fn probabilities(formula: &Formula<'_>, scores: Value, lse: Value) -> Value {
-    let g = formula.given.g;
-    // Of a query that sees nothing every score and lse are −Inf.
-    g.exp(g.sub(scores, g.max(&[g.unsqueeze(lse, &[3]), formula.lowest()])))
+/// An operand has these extents.
+fn expect_shape(cx: &Infer<'_>, i: usize, shape: &[DimExpr]) -> Result<(), OpError> {
+    cx.expect_rank(i, shape.len())?;
+    let of_operand = cx.ty(i)?.shape.iter().zip(shape).enumerate();
+    of_operand.into_iter().try_for_each(|(axis, (given, wanted))| {
+        cx.equal(given, wanted, &format!("axis {axis} of `{}` and what it belongs to", cx.name(i)))
+    })
+}
+
+/// The results by other ops.
+fn made(op: &AttentionGrad, g: &GraphBuilder, operands: &[Option<Value>]) -> Option<Vec<Value>> {
+    let operand = |i: usize| operands.get(i).copied().flatten();
+    let of_attention = [0, 1, 2, MASK, LENGTH, OFFSET].map(operand);
+    let whole = op.attention();
+    let g = g.composition("attention_grad");
+    let given = Given::new(&whole, &g, &of_attention)?;
+    let formula = Formula::new(given, false, |x| x);
+    let scores = formula.scores();
+    let dy = given.in_order(operand(DY)?);
+    let p = formula.probabilities(scores.scores, operand(LSE)?);
+    let dz = || {
+        let dp = formula.of_values(dy, |dp| dp);
+        let ds = g.mul(p, g.sub(dp, g.unsqueeze(operand(DELTA)?, &[3])));
+        Some(formula.rows(formula.of_products(ds, scores.capped)))
+    };
+    Some(match op.of {
+        AttentionFactor::Queries => vec![given.in_order(formula.by_queries(dz()?))],
+        AttentionFactor::KeysAndValues => {
+            [formula.by_keys(dz()?), formula.by_values(p, dy)].map(|x| given.in_order(x)).to_vec()
+        }
+    })
+}
+
+impl GraphBuilder {
+    /// Gradients of an attention of f32: of q\[B, Hq, Sq, D\] → dq, or of k\[B, Hkv, Sk, D\] and v\[B, Hkv, Sk, Dv\] →
+    /// dk, dv. `operands` are q, k, v, dy, lse, delta, and mask, kv_len and offset where there are any.
+    #[track_caller]
+    pub fn attention_grad(&self, op: AttentionGrad, operands: &[Option<Value>]) -> Vec<Value> {
+        self.apply_all(op, operands)
+    }
 }

@@ -33,18 +33,29 @@ fn extended<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let pieces = e.dv.div_ceil(columns).max(1);
     let groups = iteration(&[e.sq.div_ceil(rows), pieces, e.hq, e.batches])?;
     let mut footprint = Footprint { groups: groups.into(), ..footprint };
-    let by_operand = call.choice("place", 3)? as u32 == place::OPERAND;
-    call.own_or_again(by_operand, 6, 0)?;
-    if by_operand {
-        let [of_batch] = call.fixed_strides(["first_place_b"])?;
-        footprint = footprint.operand(6, Accesses::words().axis(e.batches, of_batch));
-    }
+    footprint = placed(call, footprint, 6, e.batches)?;
     let sloped = call.flag("with_alibi")?;
     call.own_or_again(sloped, 8, 0)?;
     if sloped {
         footprint = footprint.operand(8, Accesses::dense(4, e.hq));
     }
     sums(call, footprint, [7, 9, 5], [e.batches, e.hq, e.sq])
+}
+
+/// Places of the first queries, the operand of this number.
+pub(super) fn placed<'i>(
+    call: &Call<'i>,
+    footprint: Footprint<'i>,
+    operand: usize,
+    batches: u64,
+) -> Result<Footprint<'i>, Wrong> {
+    let by_operand = call.choice("place", 3)? as u32 == place::OPERAND;
+    call.own_or_again(by_operand, operand, 0)?;
+    if !by_operand {
+        return Ok(footprint);
+    }
+    let [of_batch] = call.fixed_strides(["first_place_b"])?;
+    Ok(footprint.operand(operand, Accesses::words().axis(batches, of_batch)))
 }
 
 /// Sinks, and the logarithms of the sums of all rows: operands of these numbers, the last is that of the result.
@@ -125,22 +136,26 @@ fn merge<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
 }
 
 /// Extents of one attention.
-struct Extents {
-    batches: u64,
+pub(super) struct Extents {
+    /// Batch entries.
+    pub batches: u64,
     /// Heads of queries.
-    hq: u64,
+    pub hq: u64,
     /// Heads of keys and values.
-    heads: u64,
-    sq: u64,
-    sk: u64,
+    pub heads: u64,
+    /// Queries of a head.
+    pub sq: u64,
+    /// Keys of a head.
+    pub sk: u64,
     /// Width of queries and keys.
-    d: u64,
+    pub d: u64,
     /// Width of values.
-    dv: u64,
+    pub dv: u64,
 }
 
 impl Extents {
-    fn of(call: &Call<'_>, widest: Option<(u64, u64)>) -> Result<Extents, Wrong> {
+    /// Of a call, at most so wide.
+    pub fn of(call: &Call<'_>, widest: Option<(u64, u64)>) -> Result<Extents, Wrong> {
         let [batches, hq, group, sq, sk, d, dv] =
             call.fixed_counts(["batches", "hq", "group", "sq", "sk", "d", "dv"])?;
         law(hq == 0 || group > 0 && hq % group == 0, || format!("{hq} query heads, {group} a key head"))?;
@@ -152,19 +167,24 @@ impl Extents {
 }
 
 /// Rows of all heads that a kernel reads or writes.
-struct Rows {
-    operand: usize,
-    at: i64,
+pub(super) struct Rows {
+    /// The operand's number.
+    pub operand: usize,
+    /// Where the first one begins.
+    pub at: i64,
     /// Names of the strides of batches, heads and rows.
-    strides: [&'static str; 3],
-    heads: u64,
-    rows: u64,
-    width: u64,
+    pub strides: [&'static str; 3],
+    /// Heads of a batch entry.
+    pub heads: u64,
+    /// Rows of a head.
+    pub rows: u64,
+    /// Elements of a row.
+    pub width: u64,
 }
 
 impl Rows {
     /// Accesses to all of them. Where bit `bit` of `vec` says so they are read by four.
-    fn accesses<'i>(
+    pub fn accesses<'i>(
         &self,
         call: &Call<'i>,
         batches: u64,
@@ -206,8 +226,8 @@ fn attend<'i>(
         })?;
     }
     call.flag("capped")?;
-    footprint = masked(call, footprint, [e.batches, e.hq, e.sq])?;
-    lengths(call, footprint, e.batches)
+    footprint = masked(call, footprint, 3, [e.batches, e.hq, e.sq])?;
+    lengths(call, footprint, 4, e.batches)
 }
 
 /// Queries, keys, values and results.
@@ -229,29 +249,37 @@ fn operands(call: &Call<'_>, e: &Extents) -> Result<[Rows; 4], Wrong> {
     ])
 }
 
-fn masked<'i>(
+/// The mask, the operand of this number.
+pub(super) fn masked<'i>(
     call: &Call<'i>,
     footprint: Footprint<'i>,
+    operand: usize,
     [batches, hq, sq]: [u64; 3],
 ) -> Result<Footprint<'i>, Wrong> {
     let kind = call.choice("mask_kind", 3)? as u32;
     if kind == mask::NONE {
         return Ok(footprint);
     }
-    let at = call.call.operands.get(3).and_then(|at| call.step.uses.get(usize::from(at.0)));
+    let at = call.call.operands.get(operand).and_then(|at| call.step.uses.get(usize::from(at.0)));
     let boolean = at.is_some_and(|u| u.view.dtype == DType::Bool);
     law(boolean == (kind == mask::BOOL), || format!("`mask_kind` is {kind}, its mask is not"))?;
     let [keys] = call.fixed_counts(["mask_len"])?;
     let [at, b, h, row, col] = call.fixed_strides(["mask_at", "mask_b", "mask_h", "mask_row", "mask_col"])?;
     let accesses = Accesses::new(4, at).axis(batches, b).axis(hq, h).axis(sq, row).axis(keys, col);
-    Ok(footprint.operand(3, accesses))
+    Ok(footprint.operand(operand, accesses))
 }
 
-fn lengths<'i>(call: &Call<'i>, footprint: Footprint<'i>, batches: u64) -> Result<Footprint<'i>, Wrong> {
+/// The lengths, the operand of this number.
+pub(super) fn lengths<'i>(
+    call: &Call<'i>,
+    footprint: Footprint<'i>,
+    operand: usize,
+    batches: u64,
+) -> Result<Footprint<'i>, Wrong> {
     match call.choice("length", 3)? as u32 {
         length::OPERAND => {
             let [len_b] = call.fixed_strides(["len_b"])?;
-            Ok(footprint.operand(4, Accesses::words().axis(batches, len_b)))
+            Ok(footprint.operand(operand, Accesses::words().axis(batches, len_b)))
         }
         _ => Ok(footprint),
     }

@@ -21,6 +21,7 @@
 
 mod accesses;
 mod attention;
+mod attention_grad;
 mod call;
 mod choice;
 mod codes;
@@ -89,8 +90,8 @@ macro_rules! families {
 }
 
 families! {
-    attention choice convolution copy count elementwise experts gather kv matmul norm norm_grad pool random
-    recurrence reduce resample rotary scan scatter softmax sort transform
+    attention attention_grad choice convolution copy count elementwise experts gather kv matmul norm norm_grad
+    pool random recurrence reduce resample rotary scan scatter softmax sort transform
 }
 
 /// The rule of a kernel.
