@@ -66,11 +66,13 @@ fn views() -> Vec<Sample> {
         })
     };
     vec![
-        of(Kind::Mean, "channels last", &[2, 4, 5, 3], &|g, v| g.transpose(v, &[0, 3, 1, 2])),
-        of(Kind::Largest, "channels last, by places", &[2, 4, 5, 3], &|g, v| g.transpose(v, &[0, 3, 1, 2])),
+        of(Kind::Mean, "values, channels last", &[2, 4, 5, 3], &|g, v| g.transpose(v, &[0, 3, 1, 2])),
+        of(Kind::Largest, "values, channels last, by places", &[2, 4, 5, 3], &|g, v| {
+            g.transpose(v, &[0, 3, 1, 2])
+        }),
         of(Kind::Sum, "one value", &[1, 1, 1, 1], &|g, v| g.expand(v, &[2, 3, 4, 5])),
         of(Kind::Largest, "a value a channel", &[1, 3, 1, 1], &|g, v| g.expand(v, &[2, 3, 4, 5])),
-        of(Kind::Sum, "every second row", &[2, 3, 8, 5], &|g, v| g.slice(v, &[0], &[8], &[2], &[2])),
+        of(Kind::Sum, "values, every second row", &[2, 3, 8, 5], &|g, v| g.slice(v, &[0], &[8], &[2], &[2])),
     ]
 }
 
