@@ -1,5 +1,5 @@
-//! Gradients of pools by gathers and by tables are the same numbers. Windows whose numbers are beyond those that kernels
-//! count to get tables: here by the stride of an axis more, which has one element and so one position.
+//! Gradients of pools by gathers and by tables are the same numbers. Windows whose numbers are beyond those that
+//! kernels count to get tables: here by the stride of an axis more, which has one element and so one position.
 
 use pumice_cpu_ref::{Array, RefEval};
 use pumice_ir::ops::{AveragePool, MaxPool, MinPool, SumPool};
@@ -76,8 +76,8 @@ impl Lists {
     }
 }
 
-/// 1, 2, 3, … times a multiple of every divisor, of the extents of a value: quotients are whole numbers, and sums of them
-/// exact.
+/// 1, 2, 3, … times a multiple of every divisor, of the extents of a value: quotients are whole numbers, and sums of
+/// them exact.
 fn counted(g: &GraphBuilder, like: Value) -> Value {
     let shape = g.type_of(like).expect("no mistake was made").shape.to_vec();
     let numbers = g.range(1u64, pumice_ir::shape::product(&shape) + DimExpr::constant(1), 1, DType::F32);
