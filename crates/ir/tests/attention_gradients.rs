@@ -74,22 +74,21 @@ fn what_kernels_do_not_take_is_made_of_ops() {
     assert_eq!(of(default(), DType::F16, 16.into(), [true, false]), 0, "16 bits");
     assert_eq!(of(default(), DType::F32, sym("w", 1..=32), [true, false]), 0, "a symbolic width");
     assert_eq!(of(default(), DType::F32, 16.into(), [false, true]), 0, "of sums alone");
+}
+
+#[test]
+fn slopes_and_a_masks_gradient_are_made_of_ops() {
+    let of = |more: &dyn Fn(&GraphBuilder) -> (AttentionOperands, Vec<Value>)| {
+        kernels(&differentiated(Attention::default(), DType::F32, 16.into(), more, [true, false]))
+    };
     let sloped = |g: &GraphBuilder| {
         let alibi = Some(g.input("alibi", f32([4])));
         (AttentionOperands { alibi, ..AttentionOperands::default() }, Vec::new())
     };
-    assert_eq!(
-        kernels(&differentiated(default(), DType::F32, 16.into(), sloped, [true, false])),
-        0,
-        "slopes"
-    );
+    assert_eq!(of(&sloped), 0, "slopes");
     let masked = |g: &GraphBuilder| {
         let mask = g.input("mask", f32([96, 96]));
         (AttentionOperands { mask: Some(mask), ..AttentionOperands::default() }, vec![mask])
     };
-    assert_eq!(
-        kernels(&differentiated(default(), DType::F32, 16.into(), masked, [true, false])),
-        0,
-        "a mask's"
-    );
+    assert_eq!(of(&masked), 0, "a mask's");
 }

@@ -101,17 +101,29 @@ fn add(
     pair: &Pair,
     sizes: bool,
 ) {
-    let size = |x: f64| if sizes { x.abs() } else { x };
-    let (q, k, v, dy) = (&problem.q, &problem.k, &problem.v, &query.dy);
+    let (of_query, of_key) = ([b, h, i], [b, key_head, j]);
     match of {
         AttentionFactor::Queries => {
-            let at = q.offset(b, h, i);
-            (0..q.extents[3]).for_each(|d| results[0][at + d] += pair.dz * size(k.at(b, key_head, j, d)));
+            add_row(&mut results[0], (&problem.q, of_query), pair.dz, (&problem.k, of_key), sizes);
         }
         AttentionFactor::KeysAndValues => {
-            let (key, value) = (k.offset(b, key_head, j), v.offset(b, key_head, j));
-            (0..k.extents[3]).for_each(|d| results[0][key + d] += pair.dz * size(q.at(b, h, i, d)));
-            (0..v.extents[3]).for_each(|d| results[1][value + d] += pair.p * size(dy.at(b, h, i, d)));
+            add_row(&mut results[0], (&problem.k, of_key), pair.dz, (&problem.q, of_query), sizes);
+            add_row(&mut results[1], (&problem.v, of_key), pair.p, (&query.dy, of_query), sizes);
         }
+    }
+}
+
+/// Adds a weight times a row of an operand, or of its sizes, to the row of a result that lies like another operand.
+fn add_row(
+    result: &mut [f64],
+    (like, [b, h, s]): (&Operand<'_>, [usize; 3]),
+    weight: f64,
+    (x, [xb, xh, xs]): (&Operand<'_>, [usize; 3]),
+    sizes: bool,
+) {
+    let at = like.offset(b, h, s);
+    for d in 0..like.extents[3] {
+        let term = x.at(xb, xh, xs, d);
+        result[at + d] += weight * if sizes { term.abs() } else { term };
     }
 }

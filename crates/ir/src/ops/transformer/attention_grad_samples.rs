@@ -90,7 +90,7 @@ pub fn samples() -> Vec<Sample> {
         let op = Attention { layout, ..Attention::default() };
         // Of the other layout some of each.
         let step = if layout == AttentionLayout::Bhsd { 1 } else { 4 };
-        let all = [sizes(&op), windows(&op), masks(&op), lengths(&op)];
+        let all = [sizes(&op), windows(&op), masks(&op), lengths(&op), places(&op)];
         samples.extend(all.into_iter().flat_map(|of| of.into_iter().step_by(step)));
     }
     samples.extend(unseen());
@@ -101,37 +101,39 @@ pub fn samples() -> Vec<Sample> {
     samples
 }
 
+/// One of everything, unlike numbers of heads, rows and columns at the edges of tiles, every width, nothing.
+const SIZES: [Size; 27] = [
+    BASE,
+    [1, 1, 1, 1, 1, 1, 1],
+    [2, 4, 4, 9, 9, 16, 16],
+    [2, 8, 1, 9, 9, 16, 16],
+    [3, 6, 3, 9, 9, 16, 16],
+    [2, 2, 2, 4, 4, 7, 5],
+    [1, 2, 2, 1, 33, 16, 24],
+    [1, 2, 1, 33, 1, 24, 16],
+    [1, 8, 2, 2, 333, 128, 96],
+    [1, 6, 6, 130, 70, 64, 64],
+    [1, 2, 2, 70, 130, 64, 64],
+    [1, 4, 4, 70, 67, 128, 128],
+    [1, 2, 1, 150, 40, 128, 128],
+    [1, 2, 2, 33, 50, 96, 96],
+    [2, 4, 4, 64, 64, 32, 32],
+    [1, 4, 2, 65, 129, 32, 32],
+    [1, 3, 3, 300, 9, 12, 20],
+    [1, 2, 2, 9, 300, 12, 20],
+    [1, 2, 1, 17, 20, 300, 260],
+    [1, 2, 1, 17, 20, 40, 260],
+    [1, 2, 1, 17, 20, 260, 40],
+    [1, 2, 2, 3, 0, 16, 16],
+    [1, 2, 2, 0, 4, 16, 16],
+    [0, 2, 2, 3, 4, 16, 16],
+    [1, 2, 2, 3, 9, 16, 0],
+    [1, 2, 2, 3, 9, 0, 16],
+    [1, 150, 150, 2, 2, 4, 4],
+];
+
 fn sizes(op: &Attention) -> Vec<Sample> {
-    let sizes: [Size; 27] = [
-        BASE,
-        [1, 1, 1, 1, 1, 1, 1],
-        [2, 4, 4, 9, 9, 16, 16],
-        [2, 8, 1, 9, 9, 16, 16],
-        [3, 6, 3, 9, 9, 16, 16],
-        [2, 2, 2, 4, 4, 7, 5],
-        [1, 2, 2, 1, 33, 16, 24],
-        [1, 2, 1, 33, 1, 24, 16],
-        [1, 8, 2, 2, 333, 128, 96],
-        [1, 6, 6, 130, 70, 64, 64],
-        [1, 2, 2, 70, 130, 64, 64],
-        [1, 4, 4, 70, 67, 128, 128],
-        [1, 2, 1, 150, 40, 128, 128],
-        [1, 2, 2, 33, 50, 96, 96],
-        [2, 4, 4, 64, 64, 32, 32],
-        [1, 4, 2, 65, 129, 32, 32],
-        [1, 3, 3, 300, 9, 12, 20],
-        [1, 2, 2, 9, 300, 12, 20],
-        [1, 2, 1, 17, 20, 300, 260],
-        [1, 2, 1, 17, 20, 40, 260],
-        [1, 2, 1, 17, 20, 260, 40],
-        [1, 2, 2, 3, 0, 16, 16],
-        [1, 2, 2, 0, 4, 16, 16],
-        [0, 2, 2, 3, 4, 16, 16],
-        [1, 2, 2, 3, 9, 16, 0],
-        [1, 2, 2, 3, 9, 0, 16],
-        [1, 150, 150, 2, 2, 4, 4],
-    ];
-    sizes.iter().map(|&n| case(n, op, &With::default())).collect()
+    SIZES.iter().map(|&n| case(n, op, &With::default())).collect()
 }
 
 fn windows(op: &Attention) -> Vec<Sample> {
@@ -151,20 +153,13 @@ fn windows(op: &Attention) -> Vec<Sample> {
     ops.into_iter().flat_map(|op| sizes.map(|n| case(n, &op, &With::default()))).collect()
 }
 
+/// Masks of every rank, broadcast or shorter than the keys.
+const MASKS: [&[u64]; 8] =
+    [&[5, 11], &[1, 11], &[4, 5, 11], &[1, 5, 11], &[2, 4, 5, 11], &[2, 1, 1, 11], &[5, 7], &[2, 1, 5, 1]];
+
 fn masks(op: &Attention) -> Vec<Sample> {
-    let shapes: [&[u64]; 8] = [
-        &[5, 11],
-        &[1, 11],
-        &[4, 5, 11],
-        &[1, 5, 11],
-        &[2, 4, 5, 11],
-        &[2, 1, 1, 11],
-        &[5, 7],
-        &[2, 1, 5, 1],
-    ];
     let of = |shape: &[u64], dtype| case(BASE, op, &With::mask(shape, dtype));
-    let mut samples: Vec<Sample> =
-        shapes.iter().flat_map(|shape| [Bool, F32].map(|d| of(shape, d))).collect();
+    let mut samples: Vec<Sample> = MASKS.iter().flat_map(|shape| [Bool, F32].map(|d| of(shape, d))).collect();
     let low = Fill::Floats(vec![0.0, f64::NEG_INFINITY, 1.5]);
     samples.push(relabelled("minus infinity", of(&[5, 11], F32).fill("mask", low)));
     let capped = Attention { softcap: 3.0, causal: true, ..op.clone() };
@@ -173,22 +168,31 @@ fn masks(op: &Attention) -> Vec<Sample> {
     samples
 }
 
+/// Three batch entries of four queries over twelve keys.
+const FEW: Size = [3, 4, 2, 4, 12, 16, 16];
+
 fn lengths(op: &Attention) -> Vec<Sample> {
-    let n: Size = [3, 4, 2, 4, 12, 16, 16];
     let causal = Attention { causal: true, ..op.clone() };
     let window = Attention { left: 2, right: 1, ..op.clone() };
     vec![
-        case(n, op, &With::length(&[12, 7, 1])),
-        case(n, op, &With::length(&[0, 12, 3])),
-        case(n, op, &With::length(&[5])),
-        case(n, &causal, &With::length(&[12, 7, 4])),
-        case(n, &causal, &With::length(&[2, 0, 5])),
-        case(n, &window, &With::length(&[12, 8, 4])),
-        case(n, &causal, &With::offset(&[3])),
-        case(n, &causal, &With::offset(&[0, 6, 2])),
-        case(n, &window, &With::offset(&[-2, 9, 4])),
-        case(n, &window, &With { kv_len: vec![8, 3, 0], ..With::offset(&[4]) }),
+        case(FEW, op, &With::length(&[12, 7, 1])),
+        case(FEW, op, &With::length(&[0, 12, 3])),
+        case(FEW, op, &With::length(&[5])),
+        case(FEW, &causal, &With::length(&[12, 7, 4])),
+        case(FEW, &causal, &With::length(&[2, 0, 5])),
+        case(FEW, &window, &With::length(&[12, 8, 4])),
         case([1, 2, 1, 70, 200, 64, 64], &causal, &With::length(&[177])),
+    ]
+}
+
+fn places(op: &Attention) -> Vec<Sample> {
+    let causal = Attention { causal: true, ..op.clone() };
+    let window = Attention { left: 2, right: 1, ..op.clone() };
+    vec![
+        case(FEW, &causal, &With::offset(&[3])),
+        case(FEW, &causal, &With::offset(&[0, 6, 2])),
+        case(FEW, &window, &With::offset(&[-2, 9, 4])),
+        case(FEW, &window, &With { kv_len: vec![8, 3, 0], ..With::offset(&[4]) }),
     ]
 }
 
@@ -232,6 +236,9 @@ fn nan_from(sample: Sample, [b, _, heads, _, sk, d, dv]: Size, from: u64) -> Sam
     sample.fill("k", rows(d)).fill("v", rows(dv))
 }
 
+/// Mask, length and place, of an operand that steers.
+type Rule = fn(Value) -> [Option<Value>; 3];
+
 /// Lengths and places at the ends of i32 under windows.
 fn extremes() -> Vec<Sample> {
     let op = Attention::default();
@@ -242,7 +249,7 @@ fn extremes() -> Vec<Sample> {
         Attention { left: i64::MAX, right: i64::from(i32::MAX), ..op },
     ];
     let steered = windows.iter().enumerate().flat_map(|(i, op)| {
-        let rules: [(&str, fn(Value) -> [Option<Value>; 3]); 2] =
+        let rules: [(&str, Rule); 2] =
             [("lengths", |length| [None, Some(length), None]), ("places", |place| [None, None, Some(place)])];
         rules
             .into_iter()
@@ -252,7 +259,7 @@ fn extremes() -> Vec<Sample> {
 }
 
 /// An operand that steers, all ends at once and maybe one by one.
-fn ends(what: &str, op: &Attention, rule: fn(Value) -> [Option<Value>; 3], each: bool) -> Vec<Sample> {
+fn ends(what: &str, op: &Attention, rule: Rule, each: bool) -> Vec<Sample> {
     let of = |g: &GraphBuilder, b: u64, steer: Value| {
         both(g, op, factors(g, [b, 2, 1, 3, 12, 16, 16], op.layout), rule(steer));
     };
