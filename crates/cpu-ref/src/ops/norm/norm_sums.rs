@@ -18,7 +18,7 @@ impl Eval for NormSums {
     }
 
     fn tolerance(&self, cx: &EvalCx<'_>) -> Tolerance {
-        Tolerance::sum(cx.out().0, self.run as u64)
+        Tolerance::sum(cx.out().0, self.run)
     }
 
     /// Σ |dy|·(|x| + |mean|)·|inverse|: the difference may cancel. Σ |dy|.

@@ -12,8 +12,8 @@ use crate::{Graph, NodeId, Patch};
 use pumice_types::{DType, DimExpr};
 
 crate::op! {
-    /// With μ and σ² the mean and the biased variance of x over axes `axis`…r−1, r = 1/√(σ² + ε), x̂ = (x − μ)·r and u
-    /// = dy·factor: r·(u − mean u − x̂·mean(u·x̂)), the gradient of `LayerNorm` by x where dy is of its result. Not
+    /// With μ and σ² the mean and the biased variance of x over axes `axis`…r−1, r = 1/√(σ² + ε), x̂ = (x − μ)·r and
+    /// u = dy·factor: r·(u − mean u − x̂·mean(u·x̂)), the gradient of `LayerNorm` by x where dy is of its result. Not
     /// centred, that of `RmsNorm`: r = 1/√(mean x² + ε), x̂ = x·r, r·(u − x̂·mean(u·x̂)). x and dy are f32 of one
     /// shape, the factor, 1 where it is not given, f32 of exactly the normalized axes. With `statistics`, μ, where
     /// centred, and r are results, too: f32 with extent 1 on the normalized axes; of rows without elements they are
