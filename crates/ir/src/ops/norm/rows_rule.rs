@@ -91,8 +91,8 @@ impl Parts<'_, '_> {
         [turned, plain].map(|of_runs| Some(g.reduce_sum(of_runs, &[0], false)))
     }
 
-    /// The gradient of γ or β, operand `i`, if it is asked for: their sum over all rows, or, where they have other axes,
-    /// what `whole` makes of dy, summed.
+    /// The gradient of γ or β, operand `i`, if it is asked for: their sum over all rows, or, where they have other
+    /// axes, what `whole` makes of dy, summed.
     fn of_scale(
         &self,
         i: usize,
