@@ -36,7 +36,7 @@ fn packed(g: &GraphBuilder, width: u64, heads: [u64; 2]) -> Value {
     g.attention_packed(qkv, heads, AttentionOperands::default(), Attention::default()).0
 }
 
-fn back(g: &GraphBuilder, dy: Value, factor: Option<Value>) -> Value {
+fn norm_back(g: &GraphBuilder, dy: Value, factor: Option<Value>) -> Value {
     g.norm_grad(g.input("x", f32([2, 3])), dy, factor, NormGrad::default())[0]
 }
 
@@ -122,12 +122,12 @@ refuses! {
         => OpError::Attr(_),
     statistics_from_beyond_the_axes: |g| g.layer_norm_with_statistics(g.input("x", f32([2, 3])), None, None, LayerNorm { axis: 2, ..LayerNorm::default() }).1
         => OpError::AxisOutOfRange { .. },
-    an_upstream_gradient_of_another_shape: |g| back(g, g.input("dy", f32([2, 4])), None) => OpError::ExtentMismatch { .. },
-    an_upstream_gradient_of_another_rank: |g| back(g, g.input("dy", f32([3])), None) => OpError::Rank { .. },
-    an_upstream_gradient_of_16_bits: |g| back(g, g.input("dy", f16([2, 3])), None) => OpError::DType { .. },
-    a_factor_of_other_axes: |g| back(g, g.input("dy", f32([2, 3])), Some(g.param("f", f32([2]))))
+    an_upstream_gradient_of_another_shape: |g| norm_back(g, g.input("dy", f32([2, 4])), None) => OpError::ExtentMismatch { .. },
+    an_upstream_gradient_of_another_rank: |g| norm_back(g, g.input("dy", f32([3])), None) => OpError::Rank { .. },
+    an_upstream_gradient_of_16_bits: |g| norm_back(g, g.input("dy", f16([2, 3])), None) => OpError::DType { .. },
+    a_factor_of_other_axes: |g| norm_back(g, g.input("dy", f32([2, 3])), Some(g.param("f", f32([2]))))
         => OpError::ExtentMismatch { .. },
-    a_factor_that_broadcasts: |g| back(g, g.input("dy", f32([2, 3])), Some(g.param("f", f32([1, 3])))) => OpError::Rank { .. },
+    a_factor_that_broadcasts: |g| norm_back(g, g.input("dy", f32([2, 3])), Some(g.param("f", f32([1, 3])))) => OpError::Rank { .. },
     statistics_of_another_axis: |g| sums(g, 3, NormSums::default()) => OpError::ExtentMismatch { .. },
     runs_that_are_too_long: |g| sums(g, 2, NormSums { run: 513, ..NormSums::default() }) => OpError::Attr(_),
     runs_of_nothing: |g| sums(g, 2, NormSums { run: 0, ..NormSums::default() }) => OpError::Attr(_),

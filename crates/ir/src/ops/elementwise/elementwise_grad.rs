@@ -102,11 +102,19 @@ impl OpDef for ElementwiseGrad {
     }
 }
 
-/// dy in place of every operand of its dtype that is not read.
+/// dy in place of every operand of its dtype that is not read, unless that is what dy was stretched from: it costs no
+/// more, and who takes stretches away would take dy's.
 fn without_unread(cx: &NodeCx<'_>, made: &ScalarExpr) -> Option<Simpler> {
     let (graph, inputs) = (cx.graph, &cx.node().inputs);
     let dy = cx.operand(0).filter(|dy| !graph.is_state_version(*dy))?;
-    let is_unread = |i: usize, v: ValueId| !made.reads(i) && graph.ty(v).dtype() == graph.ty(dy).dtype();
+    let before = |v: &ValueId| match graph.def(*v) {
+        node if matches!(node.op, Op::Expand(_)) => node.input(0),
+        _ => None,
+    };
+    let stretched: Vec<ValueId> = std::iter::successors(Some(dy), before).collect();
+    let is_unread = |i: usize, v: ValueId| {
+        !made.reads(i) && graph.ty(v).dtype() == graph.ty(dy).dtype() && !stretched.contains(&v)
+    };
     let read = |(i, v): (usize, &Option<ValueId>)| v.map(|v| if is_unread(i, v) { dy } else { v });
     let operands = inputs.iter().enumerate().map(read).collect();
     (operands != *inputs).then_some(Simpler::Operands(operands))
