@@ -6,7 +6,7 @@
 #include "pairs.glsl"
 layout(local_size_x = 64) in;
 
-const bool MEAN = KIND == 1u || KIND == 2u, PLACES = KIND == 3u;
+const bool MEAN = MODE == 1u || MODE == 2u, PLACES = MODE == 3u;
 float acc[1];
 uint chain = 0u;
 PAIRS(float, 1, 12u, acc, ADD, 0.0)
@@ -48,7 +48,7 @@ uint taps_before(uint d, uint q, int element) {
 // What counts along an axis under window q.
 uint counted(uint d, uint q) {
     if (!MEAN) return 1u;
-    if (KIND == 2u) return taps_before(d, q, int(arg_end(d)));
+    if (MODE == 2u) return taps_before(d, q, int(arg_end(d)));
     return taps_before(d, q, int(arg_extent(d))) - taps_before(d, q, 0);
 }
 

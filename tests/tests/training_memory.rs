@@ -14,7 +14,8 @@ const PARTS: usize = 10;
 /// Parts in which the process may be larger than before.
 const MOST_GROWS: usize = 3;
 /// Stretches of steps that are tried until one is flat: a leak grows in all of them. Lavapipe fetches up to eight
-/// blocks of 1 MiB at unforeseen moments of its first 3,000 steps and none in the 7,000 after (22.3, two cores, 2026-11-28).
+/// blocks of 1 MiB at unforeseen moments of its first 3,000 steps and none in the 7,000 after (22.3, two cores,
+/// 2026-11-28).
 const STRETCHES: usize = 4;
 /// Rows of a batch.
 const ROWS: u64 = 32;

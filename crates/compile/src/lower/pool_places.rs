@@ -6,9 +6,9 @@ use crate::cx::{LowerCx, LowerResult};
 use crate::step::StepBuilder;
 use crate::unplaced::PlacedView;
 use crate::window::{Window, by_quads};
-use pumice_ir::NodeId;
 use pumice_ir::ops::PoolPlaces;
 use pumice_ir::shape::product;
+use pumice_ir::{NodeId, ValueId};
 use pumice_plan::kernel::Bound;
 use pumice_plan::kernels::pool::PoolPlaces as Kernel;
 use pumice_types::DimExpr;
@@ -17,11 +17,7 @@ impl Lower for PoolPlaces {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
         let node = cx.graph.node(id);
         let x = node.input(0).ok_or("it has no operand")?;
-        let (from, to) = (&cx.graph.ty(x).shape, &cx.graph.ty(node.output()).shape);
-        let windows = self.windows(from.len() - 2).ok();
-        let Some(window) = windows.and_then(|windows| counted(cx, &windows, [from, to])) else {
-            return host::lower(cx, id);
-        };
+        let Some(window) = window(self, cx, [x, node.output()]) else { return host::lower(cx, id) };
         let (x, y) = (cx.words(x)?, cx.result(node.output())?);
         if y.is_empty() {
             return Ok(());
@@ -30,6 +26,12 @@ impl Lower for PoolPlaces {
         cx.fits_u32(&product(&y.view.shape), "the result")?;
         step(cx, id, (self, &window), [&x, &y])
     }
+}
+
+/// The window as kernels take it, if they do.
+fn window(op: &PoolPlaces, cx: &LowerCx<'_>, [x, y]: [ValueId; 2]) -> Option<Window> {
+    let [from, to] = [x, y].map(|v| &cx.graph.ty(v).shape[..]);
+    counted(cx, &op.windows(from.len() - 2).ok()?, [from, to])
 }
 
 fn step(

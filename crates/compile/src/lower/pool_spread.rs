@@ -6,9 +6,9 @@ use crate::cx::{LowerCx, LowerResult};
 use crate::step::StepBuilder;
 use crate::unplaced::PlacedView;
 use crate::window::{Axis, Window};
-use pumice_ir::NodeId;
 use pumice_ir::ops::PoolSpread;
 use pumice_ir::shape::product;
+use pumice_ir::{NodeId, ValueId};
 use pumice_plan::kernel::Bound;
 use pumice_plan::kernels::pool::{PoolSpread as Kernel, spread};
 use pumice_types::DimExpr;
@@ -20,21 +20,23 @@ impl Lower for PoolSpread {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
         let node = cx.graph.node(id);
         let v = node.input(0).ok_or("it has no operand")?;
-        let (from, to) = (&cx.graph.ty(node.output()).shape, &cx.graph.ty(v).shape);
-        let windows = self.windows(from.len() - 2).ok();
-        let window = windows.and_then(|windows| window_of(&windows, [from, to]));
-        let Some(window) = window.filter(|window| is_counted(cx, window)) else {
-            return host::lower(cx, id);
-        };
+        let Some(window) = window(self, cx, [node.output(), v]) else { return host::lower(cx, id) };
         let v = cx.words(v)?;
         let places = node.input(1).map(|places| cx.dense(places)).transpose()?;
         let x = cx.result(node.output())?;
         if x.is_empty() {
             return Ok(());
         }
-        let kind = if places.is_some() { spread::PLACES } else { divided(self) };
-        step(cx, id, (kind, &window), ([&v, &x], places.as_ref()))
+        let mode = if places.is_some() { spread::PLACES } else { divided(self) };
+        step(cx, id, (mode, &window), ([&v, &x], places.as_ref()))
     }
+}
+
+/// The window as the kernel takes it, if it does.
+fn window(op: &PoolSpread, cx: &LowerCx<'_>, [x, v]: [ValueId; 2]) -> Option<Window> {
+    let [from, to] = [x, v].map(|v| &cx.graph.ty(v).shape[..]);
+    let window = window_of(&op.windows(from.len() - 2).ok()?, [from, to])?;
+    is_counted(cx, &window).then_some(window)
 }
 
 fn step(
@@ -80,10 +82,10 @@ fn bound(step: &mut StepBuilder, [v, x]: [&PlacedView; 2], places: Option<&Place
     [v.along(strides), places, step.write(x)]
 }
 
-/// The call, of this kind.
+/// The call, of this mode.
 fn call(
     cx: &mut LowerCx<'_>,
-    (kind, window): (u32, &Window),
+    (mode, window): (u32, &Window),
     [v, places, x]: [Bound; 3],
     outer: [&DimExpr; 2],
 ) -> Kernel {
@@ -91,7 +93,7 @@ fn call(
     let [batches, channels] = outer.map(|n| cx.arg(n));
     Kernel {
         variant: Kernel::plain,
-        kind,
+        mode,
         batches,
         channels,
         extent: words.extent,

@@ -14,7 +14,7 @@ use crate::pipeline::PassCx;
 use crate::rewrite::{Facts, upper};
 use pumice_ir::ops::{ConvTranspose, ReduceSum, Reshape};
 use pumice_ir::{Graph, Node, NodeId, Op, Patch, PatchRef};
-use pumice_types::{DType, EncodingClass, ProductExtents};
+use pumice_types::{DType, DimExpr, EncodingClass, ProductExtents, SymbolTable};
 
 /// Numbers of parts that are considered.
 const PARTS: [u64; 10] = [1, 2, 4, 6, 8, 12, 16, 24, 32, 64];
@@ -56,19 +56,51 @@ impl<'g> Cut<'g> {
     fn patch(&self, graph: &Graph, id: NodeId) -> Option<Patch> {
         let (name, y) = (graph.node_name(id), &graph.ty(self.node.output()).shape);
         let groups = self.op.groups.checked_mul(self.parts)?;
-        let outputs = y[1].as_extent()? / self.op.groups;
+        let shape = self.apart(y)?;
         let mut patch = Patch::new(format!("cut {name} into {} parts along its channels", self.parts));
         let inputs = self.node.inputs.iter().map(|v| v.map(PatchRef::Old)).collect();
         let op = ConvTranspose { groups, ..self.op.clone() };
         let products = patch.add_opt(op, format!("{name}.parts"), inputs);
-        let apart = [y[0].clone(), self.op.groups.into(), self.parts.into(), outputs.into()];
-        let shape = [&apart, &y[2..]].concat();
-        let apart = patch.add(Reshape { shape }, format!("{name}.parts.apart"), &[products]);
-        let sum = ReduceSum { axes: vec![2], keepdims: false, noop_with_empty_axes: false };
-        let sum = patch.add(sum, format!("{name}.sum"), &[apart]);
+        let sum = added(&mut patch, products, shape, name);
         let whole = patch.add(Reshape { shape: y.to_vec() }, name, &[sum]);
         patch.replace(self.node.output(), whole);
         Some(patch)
+    }
+
+    /// The extents of the result with its parts as axis 2.
+    fn apart(&self, y: &[DimExpr]) -> Option<Vec<DimExpr>> {
+        let outputs = y[1].as_extent()? / self.op.groups;
+        let apart = [y[0].clone(), self.op.groups.into(), self.parts.into(), outputs.into()];
+        Some([&apart, &y[2..]].concat())
+    }
+}
+
+/// The sum along axis 2 of what has these extents.
+fn added(patch: &mut Patch, products: PatchRef, shape: Vec<DimExpr>, name: &str) -> PatchRef {
+    let apart = patch.add(Reshape { shape }, format!("{name}.parts.apart"), &[products]);
+    let sum = ReduceSum { axes: vec![2], keepdims: false, noop_with_empty_axes: false };
+    patch.add(sum, format!("{name}.sum"), &[apart])
+}
+
+/// Phases, and of each positions and taps, at most.
+struct Phases {
+    phases: u64,
+    positions: u64,
+    taps: u64,
+}
+
+impl Phases {
+    /// Over these spatial extents of the result, by taps along each axis.
+    fn of(op: &ConvTranspose, [y, taps]: [&[DimExpr]; 2], symbols: &SymbolTable) -> Option<Phases> {
+        let mut all = Phases { phases: 1, positions: 1, taps: 1 };
+        for (axis, (n, taps)) in y.iter().zip(taps).enumerate() {
+            let (n, stride) = (n.upper(symbols).max(1), op.strides.get(axis).copied().unwrap_or(1));
+            let along = stride.min(n);
+            all.phases = all.phases.saturating_mul(along);
+            all.positions = all.positions.saturating_mul(n.div_ceil(along));
+            all.taps = all.taps.saturating_mul(taps.as_extent()?.div_ceil(stride));
+        }
+        Some(all)
     }
 }
 
@@ -82,15 +114,7 @@ fn phases_as_product(
 ) -> Option<ProductExtents> {
     let symbols = cx.symbols(graph);
     let (w, y) = (&graph.ty(node.input(1)?).shape, &graph.ty(node.output()).shape);
-    let strides = (0..y.len() - 2).map(|axis| op.strides.get(axis).copied().unwrap_or(1));
-    let (mut phases, mut positions, mut taps) = (1u64, 1u64, 1u64);
-    for ((n, kernel), stride) in y[2..].iter().zip(&w[2..]).zip(strides) {
-        let n = n.upper(symbols).max(1);
-        let along = stride.min(n);
-        phases = phases.saturating_mul(along);
-        positions = positions.saturating_mul(n.div_ceil(along));
-        taps = taps.saturating_mul(kernel.as_extent()?.div_ceil(stride));
-    }
+    let Phases { phases, positions, taps } = Phases::of(op, [&y[2..], &w[2..]], symbols)?;
     Some(ProductExtents {
         m: w[1].as_extent()?,
         n: positions.saturating_mul(upper(&y[..1], symbols)),

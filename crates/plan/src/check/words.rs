@@ -109,6 +109,7 @@ const VALUE_SPECS: &[&str] = &[
     "length",
     "place",
     "padded",
+    "smallest",
     "tap_major",
     "signed",
     "bits",

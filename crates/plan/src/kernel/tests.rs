@@ -243,8 +243,10 @@ fn interfaces_have_what_was_declared() {
 fn every_bound_is_a_number() {
     for d in kernels::all() {
         for v in d.variants {
-            // A kernel with a window iterates over each tap, and a window of three axes has as many as their product.
-            let number = if d.args.iter().any(|a| a.name == "kernel") { 3 } else { 64 };
+            // A kernel with a window iterates over each tap, and a window of three axes has as many as their product;
+            // one may sum over the heads of a group, of each over queries and widths.
+            let multiplies = |a: &ArgDecl| ["kernel", "group"].contains(&a.name);
+            let number = if d.args.iter().any(multiplies) { 3 } else { 64 };
             let call = KernelCall {
                 kernel: KernelName(d.name.into()),
                 variant: v.name.into(),

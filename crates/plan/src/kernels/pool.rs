@@ -100,7 +100,7 @@ pub mod spread {
 }
 
 kernel! {
-    /// x[n, c, i] = the sum of v[n, c, p] over the windows p a tap of which is at i: `kind` is one of `spread`. What is
+    /// x[n, c, i] = the sum of v[n, c, p] over the windows p a tap of which is at i: `mode` is one of `spread`. What is
     /// not by places has `v` again for them.
     pub struct PoolSpread = "pool_spread" in "pool/spread.comp";
     grid "ceil(batches * channels * elements / 64) groups of 64 threads, folded";
@@ -112,7 +112,7 @@ kernel! {
     operands { v: read, places: read, x: write }
     slots 0;
     holes {}
-    specs { kind = 0: 0 }
+    specs { mode = 0: 0 }
     trip_count |c| {
         let axis = |i: usize| spread::covering(c.kernel[i], c.dilation[i], c.step[i], c.out[i]);
         spread::trip_count([axis(0), axis(1), axis(2)])

@@ -13,13 +13,8 @@ impl Eval for PoolPlaces {
         let windows = self.windows(shape.len() - 2).expect("inference has accepted the lists");
         let x = cx.arg(0).as_floats();
         let of_channel = Volume::of(&cx.arg(0).shape).spatial.into_iter().product::<usize>().max(1);
-        let wins = |v: f64, over: f64| match self.smallest {
-            _ if over.is_nan() => false,
-            true => v < over || v.is_nan(),
-            false => v > over || v.is_nan(),
-        };
         let first = |best: Option<usize>, i: usize| match best {
-            Some(b) if !wins(x[i], x[b]) => Some(b),
+            Some(b) if !wins(self, x[i], x[b]) => Some(b),
             _ => Some(i),
         };
         let place = |found: Option<usize>| found.map_or(-1, |i| (i % of_channel) as i64);
@@ -27,4 +22,13 @@ impl Eval for PoolPlaces {
         vec![Array::ints(dtype, shape, places.collect())]
     }
     exact!();
+}
+
+/// Whether an element is taken in place of one before it: the first NaN stays.
+fn wins(op: &PoolPlaces, v: f64, over: f64) -> bool {
+    match op.smallest {
+        _ if over.is_nan() => false,
+        true => v < over || v.is_nan(),
+        false => v > over || v.is_nan(),
+    }
 }

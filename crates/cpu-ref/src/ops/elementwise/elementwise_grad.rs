@@ -55,6 +55,8 @@ impl Eval for ElementwiseGrad {
                 _ => return None,
             },
         };
-        Some(dy * before * slope)
+        // 0 is +0 (OPS 3.12), whatever the signs of what it is multiplied by.
+        let product = dy * before * slope;
+        Some(if product == 0.0 { 0.0 } else { product })
     }
 }

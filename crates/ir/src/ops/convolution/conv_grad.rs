@@ -143,19 +143,20 @@ impl Correlation<'_> {
     /// Of a depthwise one, with each channel of each entry of the batch as a group: operands stay as they lie. The
     /// entries are added after it. None where there are several channels in a group, and as [`Self::parts`] says.
     fn by_entries(&self, cx: &GradCx<'_>, weights: &[DimExpr]) -> Option<Value> {
-        let (g, image, at) = (cx.g, cx.ty(self.image), cx.shape(self.at));
-        let batch = image.shape[0].as_extent().filter(|&batch| batch > 0)?;
-        if !weights[1].is(1) || image.dtype() != DType::F32 {
-            return None;
-        }
-        let with = |first: &[DimExpr], rest: &[DimExpr]| [first, rest].concat();
+        let (g, at) = (cx.g, cx.shape(self.at));
+        let batch = self.entries(cx).filter(|_| weights[1].is(1))?;
         let (one, groups) = (DimExpr::constant(1), DimExpr::from(self.groups.checked_mul(batch)?));
-        let x = g.reshape_to(self.image, with(&[one.clone(), groups], &image.shape[2..]));
-        let w = g.reshape_to(self.at, with(&[&at[0] * &at[1], one.clone()], &at[2..]));
+        let x = with_outer(g, self.image, &[one.clone(), groups]);
+        let w = with_outer(g, self.at, &[&at[0] * &at[1], one.clone()]);
         let sums = g.conv(x, w, None, self.turned(batch));
-        let taps = cx.shape(sums);
-        let apart = g.reshape_to(sums, with(&[at[0].clone(), at[1].clone(), one], &taps[2..]));
+        let apart = with_outer(g, sums, &[at[0].clone(), at[1].clone(), one]);
         Some(g.reduce_sum(apart, &[0], false))
+    }
+
+    /// Entries of a batch of f32, where there are some.
+    fn entries(&self, cx: &GradCx<'_>) -> Option<u64> {
+        let image = cx.ty(self.image);
+        image.shape[0].as_extent().filter(|&batch| batch > 0 && image.dtype() == DType::F32)
     }
 
     /// Into how many parts the batch falls: as many as have two entries each at least and results that are no larger
@@ -260,6 +261,12 @@ fn along_axis(cx: &GradCx<'_>, y: Value, axis: usize, window: &WindowAxis, o: &D
 /// How many of all outputs a group has.
 fn of_a_group(outputs: &DimExpr, groups: &DimExpr) -> DimExpr {
     outputs.exact_quotient(groups).unwrap_or_else(|| outputs.floor_div(groups))
+}
+
+/// A value with these axes in place of its first two.
+fn with_outer(g: &GraphBuilder, v: Value, outer: &[DimExpr]) -> Value {
+    let shape = g.type_of(v).map(|ty| ty.shape[2..].to_vec()).unwrap_or_default();
+    g.reshape_to(v, [outer, &shape].concat())
 }
 
 /// The order of axes that swaps the first two.

@@ -52,16 +52,29 @@ impl Windows {
         Some(narrowed(cx, spread, cx.x(0)))
     }
 
+    /// The largest number of a window.
+    fn largest(&self) -> u64 {
+        let numbers = |w: &WindowAxis| [w.stride, w.begin, w.end, w.reach()];
+        self.axes.iter().flat_map(numbers).max().unwrap_or(0)
+    }
+
     /// Whether kernels count to the numbers of the windows.
     fn is_counted(&self, g: &GraphBuilder) -> bool {
         let symbols = g.symbols().unwrap_or_default();
-        let numbers = |w: &WindowAxis| [w.stride, w.begin, w.end, w.reach()].into_iter().max();
-        let largest = self.axes.iter().filter_map(numbers).max();
         let taps: Vec<u64> = self.axes.iter().map(|w| w.kernel).collect();
         let over: Vec<u64> = self.axes.iter().zip(&self.y[2..]).map(|(w, o)| how_many(o, w).0).collect();
         let elements = [&self.x, &self.y].map(|shape| product(shape).upper(&symbols));
         let counts = [&taps, &over].map(|counts| counts.iter().fold(1, |n: u64, &k| n.saturating_mul(k)));
-        largest.is_none_or(|n| n <= LARGEST) && elements.iter().chain(&counts).all(|&n| n <= MOST)
+        self.largest() <= LARGEST && elements.iter().chain(&counts).all(|&n| n <= MOST)
+    }
+
+    /// Where symbols may leave a channel without elements, one after them: every place is -1 then, and reads it.
+    fn with_one_more(&self, g: &GraphBuilder, elements: Value) -> Value {
+        let symbols = g.symbols().unwrap_or_default();
+        if self.x[2..].iter().all(|n| n.lower(&symbols) > 0) {
+            return elements;
+        }
+        g.pad(elements, None, Pad { pads: vec![0, 1], axes: vec![2], ..Pad::default() })
     }
 
     /// Of a value of each element that at the place of each window, 0 where it has none. Places are as `pool_places`
@@ -72,11 +85,7 @@ impl Windows {
             return g.expand_to(zero, self.y.clone());
         }
         let flat = |shape: &[_]| [&shape[..2], &[product(&shape[2..])]].concat();
-        let mut elements = g.reshape_to(value, flat(&self.x));
-        // Where symbols may leave a channel without elements, every place is -1, and reads what is after them.
-        if self.x[2..].iter().any(|n| n.lower(&g.symbols().unwrap_or_default()) == 0) {
-            elements = g.pad(elements, None, Pad { pads: vec![0, 1], axes: vec![2], ..Pad::default() });
-        }
+        let elements = self.with_one_more(g, g.reshape_to(value, flat(&self.x)));
         let (places, none) = (g.reshape_to(places, flat(&self.y)), g.constant_scalar(DType::I32, 0.0));
         let found = g.gather_elements(elements, g.max(&[places, none]), 2);
         g.reshape_to(g.select(g.less(places, none), zero, found), self.y.clone())

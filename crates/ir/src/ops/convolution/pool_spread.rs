@@ -100,6 +100,7 @@ impl PoolSpread {
 
 impl OpDef for PoolSpread {
     const OPERANDS: &'static [&'static str] = &["v", "places?"];
+    const STEERS: &'static [&'static str] = &["places"];
     const GRAD: Grad<Self> = Grad::Rule(rule);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {

@@ -6,6 +6,7 @@ use super::pool_places::PoolPlaces;
 use super::pool_samples::{pool_samples, small_cases};
 use super::pool_spread::PoolSpread;
 use crate::builder::{GraphBuilder, Value};
+use crate::ops::steering_samples::{steering_list, steering_samples};
 use crate::sample::{Fill, Sample};
 use crate::shape::tensor;
 use pumice_types::DType;
@@ -32,6 +33,20 @@ pub(super) fn samples() -> Vec<Sample> {
     samples.extend(small_cases("special", &Fill::Special, of(Kind::Largest)));
     samples.extend(views());
     samples.extend(many());
+    samples.extend(steered());
+    samples
+}
+
+/// Places that no element has: values go nowhere.
+fn steered() -> Vec<Sample> {
+    let apply = |g: &GraphBuilder, places: Value| {
+        let pool = Pool { kernel: vec![3], strides: vec![2], ..Pool::default() };
+        let v = g.input("v", tensor(DType::F32, [2u64, 1, 7]));
+        let op = PoolSpread::of(pool, vec![15.into()]);
+        g.output("y", g.pool_spread(v, Some(g.expand(places, &[2, 1, 7])), op));
+    };
+    let mut samples = steering_samples("places", 15, |_| false, apply);
+    samples.push(steering_list("places", DType::I32, 15, &[1, 7], apply));
     samples
 }
 

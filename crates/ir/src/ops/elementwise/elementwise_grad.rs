@@ -1,11 +1,11 @@
 //! `ElementwiseGrad`: the gradient of an elementwise op by one of its operands.
 
-use crate::ValueId;
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
 use crate::ops::{Differentiation, Grad, NodeCx, Op, OpDef, ScalarCx, Simpler};
 use crate::sample::{Fill, Sample};
 use crate::shape::{ValueType, tensor};
+use crate::{Graph, Node, ValueId};
 use pumice_types::scalar::{Reg, RegType, ScalarBuilder, ScalarExpr};
 use pumice_types::{DType, DimExpr};
 use std::collections::BTreeSet;
@@ -94,12 +94,29 @@ impl OpDef for ElementwiseGrad {
         let (graph, node) = (cx.graph, cx.node());
         let out = graph.ty(node.output()).dtype();
         let dtypes: Vec<DType> = node.inputs.iter().map(|v| v.map_or(out, |v| graph.ty(v).dtype())).collect();
-        let b = ScalarBuilder::new(&dtypes.iter().map(|&d| RegType::from(d)).collect::<Vec<_>>());
-        let given = node.inputs.iter().zip(b.inputs()).map(|(v, &reg)| v.map(|_| reg));
-        let args: Vec<Option<Reg>> = given.collect();
+        let (b, args) = registers(node, &dtypes);
         let made = self.scalar(&ScalarCx { b: &b, args: &args, dtypes: &dtypes, out })?;
-        if Some(made) == args[0] { cx.is_operand() } else { without_unread(cx, &b.finish(&[made]).ok()?) }
+        if Some(made) == args[0] {
+            return cx.is_operand();
+        }
+        without_unread(cx, &b.finish(&[made]).ok()?)
     }
+}
+
+/// A builder over registers of these types, and the registers of the operands that are there.
+fn registers(node: &Node, dtypes: &[DType]) -> (ScalarBuilder, Vec<Option<Reg>>) {
+    let b = ScalarBuilder::new(&dtypes.iter().map(|&d| RegType::from(d)).collect::<Vec<_>>());
+    let args = node.inputs.iter().zip(b.inputs()).map(|(v, &reg)| v.map(|_| reg)).collect();
+    (b, args)
+}
+
+/// A value, and what it was stretched from.
+fn stretched_to(graph: &Graph, v: ValueId) -> Vec<ValueId> {
+    let before = |v: &ValueId| match graph.def(*v) {
+        node if matches!(node.op, Op::Expand(_)) => node.input(0),
+        _ => None,
+    };
+    std::iter::successors(Some(v), before).collect()
 }
 
 /// dy in place of every operand of its dtype that is not read, unless that is what dy was stretched from: it costs no
@@ -107,11 +124,7 @@ impl OpDef for ElementwiseGrad {
 fn without_unread(cx: &NodeCx<'_>, made: &ScalarExpr) -> Option<Simpler> {
     let (graph, inputs) = (cx.graph, &cx.node().inputs);
     let dy = cx.operand(0).filter(|dy| !graph.is_state_version(*dy))?;
-    let before = |v: &ValueId| match graph.def(*v) {
-        node if matches!(node.op, Op::Expand(_)) => node.input(0),
-        _ => None,
-    };
-    let stretched: Vec<ValueId> = std::iter::successors(Some(dy), before).collect();
+    let stretched = stretched_to(graph, dy);
     let is_unread = |i: usize, v: ValueId| {
         !made.reads(i) && graph.ty(v).dtype() == graph.ty(dy).dtype() && !stretched.contains(&v)
     };

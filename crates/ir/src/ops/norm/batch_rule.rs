@@ -18,14 +18,7 @@ pub(super) fn rule(op: &BatchNormTraining, cx: &GradCx<'_>) -> Result<Grads, NoG
         (Some(dy), false) => wide(cx.g, dy),
         _ => return Err(NoGrad::Composed),
     };
-    let g = cx.g;
-    let batch = Batch {
-        cx,
-        x: wide(g, cx.x(0)),
-        dy,
-        shape: cx.shape(cx.x(0)),
-        inverse: g.rsqrt(g.affine(cx.y(4), 1.0, op.epsilon)),
-    };
+    let batch = Batch::new(op, cx, dy);
     let [turned, plain] = batch.sums();
     Ok(vec![
         cx.wanted(0, || narrowed(cx, batch.of_x([turned, plain]), cx.x(0))),
@@ -45,20 +38,30 @@ struct Batch<'a, 'b> {
     inverse: Value,
 }
 
-impl Batch<'_, '_> {
+impl<'a, 'b> Batch<'a, 'b> {
+    fn new(op: &BatchNormTraining, cx: &'a GradCx<'b>, dy: Value) -> Batch<'a, 'b> {
+        let inverse = cx.g.rsqrt(cx.g.affine(cx.y(4), 1.0, op.epsilon));
+        Batch { cx, x: wide(cx.g, cx.x(0)), dy, shape: cx.shape(cx.x(0)), inverse }
+    }
+
     /// Σ dy·x̂ and Σ dy of each channel: of each of its rows in runs, which are then added.
     fn sums(&self) -> [Value; 2] {
         let g = self.cx.g;
-        let [batches, channels] = [self.shape[0].clone(), self.shape[1].clone()];
-        let pixels = product(&self.shape[2..]);
-        let (seen, op, axes) = if pixels.is(1) {
-            (vec![batches.clone(), channels], NormSums::along(0, &batches, 1), vec![0])
-        } else {
-            (vec![batches, channels, pixels], NormSums { axis: 2, of: 1, run: LONGEST_RUN }, vec![0, 2])
-        };
+        let (seen, op, axes) = self.runs();
         let [x, dy] = [self.x, self.dy].map(|v| g.reshape_to(v, seen.clone()));
         let (turned, plain) = g.norm_sums(x, dy, self.inverse, Some(self.cx.y(3)), op);
         [turned, plain].map(|of_runs| g.reduce_sum(of_runs, &axes, false))
+    }
+
+    /// The extents over which runs are summed, how, and the axes over which these are added.
+    fn runs(&self) -> (Vec<DimExpr>, NormSums, Vec<i64>) {
+        let [batches, channels] = [self.shape[0].clone(), self.shape[1].clone()];
+        let pixels = product(&self.shape[2..]);
+        if pixels.is(1) {
+            let op = NormSums::along(0, &batches, 1);
+            return (vec![batches, channels], op, vec![0]);
+        }
+        (vec![batches, channels, pixels], NormSums { axis: 2, of: 1, run: LONGEST_RUN }, vec![0, 2])
     }
 
     /// γ·r·(dy − dβ/n − (x − μ)·(r·dγ/n)).

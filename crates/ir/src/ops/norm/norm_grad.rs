@@ -95,16 +95,20 @@ impl NormGrad {
         let mean = self.centred.then(|| mean_of(x));
         let about = mean.map_or(x, |mean| g.sub(x, mean));
         let inverse = inverse_of(&g, about, &axes, self.epsilon);
-        let normal = g.mul(about, inverse);
         let u = factor.map_or(dy, |factor| g.mul(dy, factor));
-        let level = self.centred.then(|| mean_of(u));
+        let dx = g.mul(self.turned(&g, u, g.mul(about, inverse), &axes), inverse);
+        let statistics = mean.into_iter().chain([inverse]).filter(|_| self.statistics);
+        Some(std::iter::once(dx).chain(statistics).collect())
+    }
+}
+
+impl NormGrad {
+    /// u − mean u − x̂·mean(u·x̂).
+    fn turned(&self, g: &GraphBuilder, u: Value, normal: Value, axes: &[i64]) -> Value {
+        let mean_of = |v: Value| g.reduce_mean(v, axes, true);
         let along = g.mul(normal, mean_of(g.mul(u, normal)));
-        let turned = g.sub(level.map_or(u, |level| g.sub(u, level)), along);
-        let mut results = vec![g.mul(turned, inverse)];
-        if self.statistics {
-            results.extend(mean.into_iter().chain([inverse]));
-        }
-        Some(results)
+        let level = self.centred.then(|| mean_of(u));
+        g.sub(level.map_or(u, |level| g.sub(u, level)), along)
     }
 }
 
@@ -143,12 +147,14 @@ fn of_shapes(op: &NormGrad) -> Vec<Sample> {
     scaled.chain(without).collect()
 }
 
+/// What is not finite in two of three rows.
+const EDGES: [f64; 12] = [1.0, f64::NAN, 2.0, 3.0, 0.5, 0.0, 1.0, 2.0, f64::INFINITY, 0.0, -1.0, 4.0];
+
 fn of_values(op: &NormGrad) -> Vec<Sample> {
     let filled = |label: &str, shape: &[u64], fill| {
         Sample { label: format!("{op:?} {label}"), ..case(shape, op, true) }.fill("x", fill)
     };
-    let (nan, inf) = (f64::NAN, f64::INFINITY);
-    let edges = vec![1.0, nan, 2.0, 3.0, 0.5, 0.0, 1.0, 2.0, inf, 0.0, -1.0, 4.0];
+    let edges = EDGES.to_vec();
     vec![
         filled("far from 0", &[6, 96], Fill::Uniform(9999.0, 10_001.0)),
         filled("of equal values", &[6, 96], Fill::Constant(-3.0)),

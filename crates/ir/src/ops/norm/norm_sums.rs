@@ -42,15 +42,22 @@ impl NormSums {
     }
 }
 
+impl NormSums {
+    fn check_run(&self) -> Result<(), OpError> {
+        if self.run <= LONGEST_RUN {
+            return Ok(());
+        }
+        let reason = format!("{}, at most {LONGEST_RUN} are summed at once", self.run);
+        Err(AttrError::Value { name: "run", reason }.into())
+    }
+}
+
 impl OpDef for NormSums {
     const OPERANDS: &'static [&'static str] = &["x", "dy", "inverse", "mean?"];
     const GRAD: Grad<Self> = Grad::Rule(rule);
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
-        if self.run > LONGEST_RUN {
-            let reason = format!("{}, at most {LONGEST_RUN} are summed at once", self.run);
-            return Err(AttrError::Value { name: "run", reason }.into());
-        }
+        self.check_run()?;
         cx.ty(2)?;
         let mut shape = alike(cx)?.to_vec();
         let [axis, of] = [cx.axis(self.axis, shape.len())?, cx.axis(self.of, shape.len())?];
@@ -167,17 +174,20 @@ impl<'a, 'b> Elements<'a, 'b> {
 
     /// What the upstream gradient of the first result gives of each operand.
     fn of_turned(&self, t: Option<Value>) -> [Option<Value>; 4] {
-        let (cx, g) = (self.cx, self.cx.g);
+        let (cx, dy) = (self.cx, self.cx.x(1));
         let (apart, inverse) = (self.apart(), self.column(cx.x(2)));
-        let by = |i: usize, factors: [Value; 2]| {
-            let operand = cx.opt(i).filter(|_| cx.wants(i))?;
-            let Some(t) = t else { return Some(cx.zeros(operand)) };
-            let terms = g.mul(t, g.mul(factors[0], factors[1]));
-            Some(if i < 2 { terms } else { self.of_places(terms) })
-        };
-        let dy = cx.x(1);
-        let by_mean = by(3, [dy, inverse]).map(|sum| g.neg(sum));
+        let by = |i: usize, factors: [Value; 2]| self.of_factors(t, i, factors);
+        let by_mean = by(3, [dy, inverse]).map(|sum| cx.g.neg(sum));
         [by(0, [dy, inverse]), by(1, [apart, inverse]), by(2, [dy, apart]), by_mean]
+    }
+
+    /// The gradient of operand `i`, if it is asked for, by the two others of the product.
+    fn of_factors(&self, t: Option<Value>, i: usize, factors: [Value; 2]) -> Option<Value> {
+        let (cx, g) = (self.cx, self.cx.g);
+        let operand = cx.opt(i).filter(|_| cx.wants(i))?;
+        let Some(t) = t else { return Some(cx.zeros(operand)) };
+        let terms = g.mul(t, g.mul(factors[0], factors[1]));
+        Some(if i < 2 { terms } else { self.of_places(terms) })
     }
 
     /// What each run has, at its elements.

@@ -49,9 +49,9 @@ impl Rows {
         let axes = rows_of(self.axis, cx.ty(x).rank()).unwrap_or_default();
         let parts = Parts { cx, rows: self, x, axes };
         let dy = cx.upstream(0).map(|dy| wide(cx.g, dy));
-        let by_x = dy.filter(|_| cx.wants(0)).map(|dy| parts.of_rows(dy));
-        let found = by_x.and_then(|(_, statistics)| statistics);
-        let dx = cx.wanted(0, || narrowed(cx, parts.of_x(by_x.map(|(dx, _)| dx), found), cx.x(0)));
+        let (by_dy, found) = dy.filter(|_| cx.wants(0)).map(|dy| parts.of_rows(dy)).unzip();
+        let found = found.flatten();
+        let dx = cx.wanted(0, || narrowed(cx, parts.of_x(by_dy, found), cx.x(0)));
         let [turned, plain] = dy.map_or([None; 2], |dy| parts.sums(dy, found));
         let of_scale = parts.of_scale(1, dy, turned, &|dy| cx.g.mul(dy, parts.normal(found)));
         vec![dx, of_scale, parts.of_scale(2, dy, plain, &|dy| dy)]
@@ -74,21 +74,27 @@ impl Parts<'_, '_> {
     /// Σ dy·x̂ and Σ dy over all rows, where γ's gradient is asked for and γ has exactly the normalized axes: of runs
     /// of rows in one step, which are then added.
     fn sums(&self, dy: Value, found: Option<Statistics>) -> [Option<Value>; 2] {
-        let (cx, g) = (self.cx, self.cx.g);
-        let shape = cx.shape(self.x);
-        let fits =
-            cx.wants(1) && cx.opt(1).is_some_and(|gamma| self.has_rows(gamma)) && cx.shape(dy) == shape;
-        if !fits {
+        let g = self.cx.g;
+        if !self.are_of_rows(dy) {
             return [None; 2];
         }
+        let shape = self.cx.shape(self.x);
         let (outer, normalized) = shape.split_at(shape.len() - self.axes.len());
         let (rows, n) = (product(outer), product(normalized));
-        let [x, dy] = [self.x, dy].map(|v| g.reshape_to(v, vec![rows.clone(), n.clone()]));
+        let seen = [rows.clone(), n].to_vec();
+        let [x, dy] = [self.x, dy].map(|v| g.reshape_to(v, seen.clone()));
         let of_rows = |v: Value| g.reshape_to(v, vec![rows.clone()]);
         let Statistics { mean, inverse } = self.statistics(found);
         let op = NormSums::along(0, &rows, 0);
         let (turned, plain) = g.norm_sums(x, dy, of_rows(inverse), mean.map(of_rows), op);
         [turned, plain].map(|of_runs| Some(g.reduce_sum(of_runs, &[0], false)))
+    }
+
+    /// Whether γ's gradient is asked for and made of dy's rows alone.
+    fn are_of_rows(&self, dy: Value) -> bool {
+        let cx = self.cx;
+        let has_rows = cx.opt(1).is_some_and(|gamma| self.has_rows(gamma));
+        cx.wants(1) && has_rows && cx.shape(dy) == cx.shape(self.x)
     }
 
     /// The gradient of γ or β, operand `i`, if it is asked for: their sum over all rows, or, where they have other
@@ -127,12 +133,7 @@ impl Parts<'_, '_> {
     fn of_x(&self, by_dy: Option<Value>, found: Option<Statistics>) -> Value {
         let (cx, g) = (self.cx, self.cx.g);
         let [dmean, dinverse] = self.of_statistics();
-        let turned = dinverse.map(|dr| {
-            let inverse = self.statistics(found).inverse;
-            // −r·x̂·dr·r/n.
-            let along = g.div(g.mul(g.mul(dr, inverse), inverse), self.count());
-            g.neg(g.mul(self.normal(found), along))
-        });
+        let turned = dinverse.map(|dr| self.of_inverse(dr, found));
         let lifted = dmean.map(|dmean| g.div(dmean, self.count()));
         let whole = by_dy.into_iter().chain(turned).reduce(|a, b| g.add(a, b));
         match (whole, lifted) {
@@ -141,6 +142,14 @@ impl Parts<'_, '_> {
             (None, Some(lifted)) => g.expand_to(lifted, cx.shape(self.x)),
             (None, None) => cx.zeros(self.x),
         }
+    }
+
+    /// −r·x̂·dr·r/n.
+    fn of_inverse(&self, dr: Value, found: Option<Statistics>) -> Value {
+        let g = self.cx.g;
+        let inverse = self.statistics(found).inverse;
+        let along = g.div(g.mul(g.mul(dr, inverse), inverse), self.count());
+        g.neg(g.mul(self.normal(found), along))
     }
 
     /// Those that results or `found` have, else computed from x.

@@ -30,12 +30,8 @@ fn by_rows<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
         }
     }
     let strided = [(rows, "slot_row")];
-    slots::add(
-        call,
-        footprint,
-        "slot_offset",
-        &Coords { hole: "epilogue", strided: &strided, columns: Some(n) },
-    )
+    let coords = Coords { hole: "epilogue", strided: &strided, columns: Some(n) };
+    slots::add(call, footprint, "slot_offset", &coords)
 }
 
 /// `norm_sums_columns`.
@@ -73,6 +69,16 @@ fn longest(run: u64) -> Result<(), Wrong> {
     law((1..=512).contains(&run), || format!("`of_run` is {run}, chains are made for up to 512"))
 }
 
+/// How many places of the statistics there are: in whole periods along an axis, unless nothing is summed.
+fn places<'i>(call: &Call<'i>, all: Number<'i>, along: Number<'i>) -> Result<Number<'i>, Wrong> {
+    let [after, places] = call.counts(["after", "places"])?;
+    let period = product(&[after, places]);
+    law(all == 0 || period > 0 && along % period == 0, || {
+        format!("{places} places, {after} times each, along an axis of {along}")
+    })?;
+    Ok(places)
+}
+
 /// What both touch; each place of the statistics that lie along one of the axes.
 fn sums<'i>(
     call: &Call<'i>,
@@ -82,11 +88,7 @@ fn sums<'i>(
     results: Number<'i>,
 ) -> Result<Footprint<'i>, Wrong> {
     let all = iteration(&axes)?;
-    let [after, places] = call.counts(["after", "places"])?;
-    let period = product(&[after, places]);
-    law(all == 0 || period > 0 && axes[along] % period == 0, || {
-        format!("{} places, {after} times each, along an axis of {}", places, axes[along])
-    })?;
+    let places = places(call, all, axes[along])?;
     let centred = call.flag("centred")?;
     call.own_or_again(centred, 3, 0)?;
     let mut footprint =

@@ -87,8 +87,8 @@ fn spread<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let window = Window::of(call)?;
     window.fits(call)?;
     let outer = call.fixed_counts(["batches", "channels"])?;
-    let kind = call.choice("kind", u64::from(kinds::PLACES) + 1)?;
-    let by_places = kind == u64::from(kinds::PLACES);
+    let mode = call.choice("mode", u64::from(kinds::PLACES) + 1)?;
+    let by_places = mode == u64::from(kinds::PLACES);
     call.own_or_again(by_places, 1, 0)?;
     places_are_divided(call, &window)?;
     let threads = iteration(&[outer[0], outer[1], iteration(&window.extent)?])?;
