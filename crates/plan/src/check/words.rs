@@ -117,6 +117,7 @@ const VALUE_SPECS: &[&str] = &[
     "down",
     "product",
     "exclusive",
+    "totals",
     "reverse",
     "inverse",
     "mirrored",
