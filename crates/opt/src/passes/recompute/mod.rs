@@ -24,10 +24,11 @@ pub fn recompute(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
     let mut schedule = Schedule::of(graph, cx.symbols(graph), room);
     let mut repeated = false;
     while let Some(best) = next(&schedule, room.bytes) {
-        if !schedule.repeat(&best) {
-            break;
+        if schedule.repeat(&best) {
+            repeated = true;
+        } else {
+            schedule.refuse(&best);
         }
-        repeated = true;
     }
     if repeated { vec![redirected::patch(graph, &schedule)] } else { Vec::new() }
 }

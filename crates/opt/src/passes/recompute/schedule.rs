@@ -252,6 +252,13 @@ impl Schedule {
         false
     }
 
+    /// The step that a choice wants is not repeated: steps would wait for each other.
+    pub fn refuse(&mut self, choice: &Choice) {
+        if let Some(&wanted) = choice.steps.last() {
+            self.steps[wanted].repeatable = false;
+        }
+    }
+
     /// The repeated form of a value, where there is one.
     fn again(&self, v: StoredNo) -> StoredNo {
         let step = &self.steps[self.stored[v].step];
@@ -308,12 +315,13 @@ fn graph_name(graph: &Graph, id: NodeId) -> &str {
 }
 
 impl Reading<'_> {
-    /// A result that is bytes of an operand.
+    /// A result that is bytes of an operand. Who reads it waits for every other operand of the node.
     fn show(&mut self, node: &Node, v: ValueId, x: ValueId) {
         self.shown[v.index()] = self.shown[x.index()];
         let mut waits = self.waits[x.index()].clone();
-        if let Some(after) = node.input(0).filter(|_| node.op.is_barrier()) {
-            waits.push(self.shown[after.index()]);
+        for other in node.operands().filter(|other| *other != x) {
+            waits.push(self.shown[other.index()]);
+            waits.extend_from_slice(&self.waits[other.index()]);
         }
         self.waits[v.index()] = waits;
     }
