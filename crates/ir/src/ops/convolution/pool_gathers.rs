@@ -86,8 +86,16 @@ impl Windows {
         }
         let flat = |shape: &[_]| [&shape[..2], &[product(&shape[2..])]].concat();
         let elements = self.with_one_more(g, g.reshape_to(value, flat(&self.x)));
-        let (places, none) = (g.reshape_to(places, flat(&self.y)), g.constant_scalar(DType::I32, 0.0));
-        let found = g.gather_elements(elements, g.max(&[places, none]), 2);
-        g.reshape_to(g.select(g.less(places, none), zero, found), self.y.clone())
+        let (inside, at) = self.inside(g, g.reshape_to(places, flat(&self.y)));
+        let found = g.gather_elements(elements, at, 2);
+        g.reshape_to(g.select(inside, found, zero), self.y.clone())
+    }
+
+    /// Whether places are of elements, and what is read there.
+    fn inside(&self, g: &GraphBuilder, places: Value) -> (Value, Value) {
+        let first = g.constant_scalar(DType::I32, 0.0);
+        let last = g.cast(g.scaled(g.length(&product(&self.x[2..])), 1, -1), DType::I32);
+        let inside = g.and(g.less_or_equal(first, places), g.less_or_equal(places, last));
+        (inside, g.max(&[first, g.min(&[places, last])]))
     }
 }
