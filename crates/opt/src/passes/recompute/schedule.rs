@@ -323,6 +323,9 @@ impl Reading<'_> {
             waits.push(self.shown[other.index()]);
             waits.extend_from_slice(&self.waits[other.index()]);
         }
+        // Views of views name the same ones again.
+        waits.sort_unstable();
+        waits.dedup();
         self.waits[v.index()] = waits;
     }
 
