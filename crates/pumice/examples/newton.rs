@@ -1,5 +1,6 @@
 //! Newton's method on Kepler's equation, E − e·sin E = M, for thousands of orbits at once: a loop that ends on the
-//! device when no orbit moves any more. How many turns that takes depends on the data; nothing asks the host.
+//! device when no orbit moves any more. How many turns that takes depends on the data; the host submits some turns at
+//! once, and those behind the end do nothing.
 
 use pumice::{DType, Device, Graph, GraphBuilder, Options, TensorView, Value, f32, sym};
 use std::error::Error;

@@ -348,7 +348,7 @@ pub trait DeviceSession: Send {
         self.run(run, bindings, repeats)?;
         Ok(begin.elapsed().as_secs_f64() * 1e6)
     }
-    /// As `run` with one repeat, with the time of every step.
+    /// As `run` with one repeat, with the time of every step that ran; of a loop's steps that of the first turn.
     ///
     /// # Errors
     /// As [`DeviceSession::run_timed`].

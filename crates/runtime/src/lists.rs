@@ -10,7 +10,7 @@
 
 use pumice_plan::{Cost, Program, Step, StepId};
 use pumice_types::target::{LevelTime, Tuning};
-use pumice_types::{Bindings, SymbolTable, Target, Var};
+use pumice_types::{Bindings, DimExpr, SymbolTable, Target, Var};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -32,6 +32,9 @@ pub struct List {
     pub levels: Range<u32>,
     /// Prediction at the upper bounds of the symbols, in microseconds.
     pub upper_us: f64,
+    /// Whether a run decides how long it lasts: a step of it stands under a choice, or is as long as was found. Then one
+    /// run says nothing of the next.
+    pub is_decided: bool,
     cost: ListCost,
 }
 
@@ -127,13 +130,15 @@ impl Cutter<'_> {
         if !joins {
             self.close();
             let cost = ListCost::default();
-            let list = List { steps: first.0..first.0, levels: number..number + 1, upper_us: 0.0, cost };
-            self.open = Some((list, 0));
+            let (steps, levels) = (first.0..first.0, number..number + 1);
+            self.open = Some((List { steps, levels, upper_us: 0.0, is_decided: false, cost }, 0));
         }
+        let is_decided = self.is_decided(steps);
         if let Some((open, count)) = &mut self.open {
             open.steps.end = last.0.saturating_add(1);
             open.levels.end = number + 1;
             open.upper_us = within_range(open.upper_us + upper_us);
+            open.is_decided |= is_decided;
             open.cost.add(steps, &self.by.target.tuning);
             *count += steps.len();
         }
@@ -153,7 +158,8 @@ impl Cutter<'_> {
             cost.add(part, &self.by.target.tuning);
             let end = part.last().map_or(first.0, |(id, _)| id.0).saturating_add(1);
             let (steps, levels) = (first.0..end, number..number + 1);
-            self.lists.push(List { steps, levels, upper_us: self.upper_us(part), cost });
+            let (upper_us, is_decided) = (self.upper_us(part), self.is_decided(part));
+            self.lists.push(List { steps, levels, upper_us, is_decided, cost });
         }
     }
 
@@ -163,6 +169,13 @@ impl Cutter<'_> {
 
     fn close(&mut self) {
         self.lists.extend(self.open.take().map(|(list, _)| list));
+    }
+
+    fn is_decided(&self, steps: &[(StepId, &Step)]) -> bool {
+        let found = |e: &DimExpr| self.by.symbols.names_found(e);
+        let decided =
+            |step: &Step| !step.when.is_always() || found(&step.cost.bytes) || found(&step.cost.flops);
+        steps.iter().any(|(_, step)| decided(step))
     }
 
     /// Time of steps of one level at the upper bounds.

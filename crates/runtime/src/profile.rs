@@ -83,7 +83,7 @@ impl fmt::Display for Profile {
 impl Session {
     /// Runs as `run_with` does and returns the device's time of all replays together, in microseconds: from the first
     /// step's begin to the last one's end, what lies between them included, the submission left out. Runs with host
-    /// steps, and the interpreter, are timed on the host, submissions included. Results are there afterwards.
+    /// steps or loops, and the interpreter, are timed on the host, submissions included. Results are there afterwards.
     ///
     /// # Errors
     /// As [`Session::execute`]; [`RuntimeError::Device`] also where the device has no timestamps.
@@ -99,7 +99,8 @@ impl Session {
         Ok(self.work.device_us)
     }
 
-    /// Runs once, as `run` does, and returns the time of every step. Results are there afterwards.
+    /// Runs once, as `run` does, and returns the time of every step that ran; of a loop's steps that of the first
+    /// turn. Results are there afterwards.
     ///
     /// # Errors
     /// As [`Session::time`], without [`RuntimeError::NoSteps`].

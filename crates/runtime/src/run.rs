@@ -359,9 +359,10 @@ impl Session {
         if frame.found.is_empty() {
             return Ok(());
         }
-        let mut words = vec![0u32; frame.base() as usize];
-        self.device.read(Session::frame_span(words.len()), bytemuck::cast_slice_mut(&mut words))?;
-        frame.bound(0, &words).for_each(|(symbol, value)| self.work.bindings.bind(symbol, value));
+        let Work { found, bindings, .. } = &mut self.work;
+        found.resize(frame.base() as usize, 0);
+        self.device.read(Session::frame_span(found.len()), bytemuck::cast_slice_mut(found))?;
+        frame.bound(0, found).for_each(|(symbol, value)| bindings.bind(symbol, value));
         output_shapes(inner, self.names(inner), &mut self.work)
     }
 

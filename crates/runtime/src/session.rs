@@ -92,6 +92,8 @@ pub(crate) struct Work {
     /// Whether `frame` is that of the first replay of what was prepared last.
     pub frame_ready: bool,
     pub next_frame: Vec<u32>,
+    /// The words of the frame that the last replay left.
+    pub found: Vec<u32>,
     pub status: Vec<u32>,
     pub times: Vec<StepTime>,
     /// The device's time of a timed run, in microseconds.

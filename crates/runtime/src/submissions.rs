@@ -3,7 +3,9 @@
 //! A submission ends before the list that would pass the bound. What a list is predicted to last is its cost at the
 //! binding, scaled by what it took when it last ran; until it was measured, by the ratio of what was measured before it
 //! in the same call. Until every list of a submission was measured a call begins with one list and at most doubles. A
-//! call in which the program stopped teaches nothing: replays after a stop do nothing.
+//! call in which the program stopped teaches nothing: replays after a stop do nothing. Of a list whose length a run
+//! decides no call teaches that it is faster than predicted, which is for the longest there may be: the next run may take
+//! the other branch, find as much as there can be, or still be in its loop.
 //!
 //! What is predicted and was measured below an eighth of the bound is one submission, decided without looking at any
 //! cost. No device here, and no clock: whoever submits says how long it took.
@@ -43,6 +45,19 @@ struct Known {
     /// What it took over what its cost says.
     ratio: f64,
     measured: bool,
+    /// The least that `ratio` may be.
+    least: f64,
+}
+
+impl Known {
+    /// Nothing was measured of the list.
+    fn nothing(list: &List) -> Known {
+        Known { ratio: 1.0, measured: false, least: if list.is_decided { 1.0 } else { RATIOS.0 } }
+    }
+
+    fn measure(&mut self, ratio: f64) {
+        (self.ratio, self.measured) = (ratio.min(RATIOS.1).max(self.least), true);
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +70,7 @@ impl SubmissionPlanner {
     /// Nothing is measured yet.
     pub fn new(lists: Vec<List>, target: &Target) -> SubmissionPlanner {
         SubmissionPlanner {
-            known: vec![Known { ratio: 1.0, measured: false }; lists.len()],
+            known: lists.iter().map(Known::nothing).collect(),
             varies_with_scalars: lists.iter().any(List::varies_with_scalars),
             lists: lists.into(),
             tuning: target.tuning.clone(),
@@ -97,7 +112,7 @@ impl SubmissionPlanner {
         let predicted: f64 =
             self.lists.iter().map(|l| l.predicted_us(&self.short_bindings, &self.tuning)).sum();
         let ratio = ratio(us, predicted * f64::from(replays));
-        self.known.iter_mut().for_each(|k| k.ratio = ratio);
+        self.known.iter_mut().for_each(|k| k.measure(ratio));
     }
 
     /// A call of so many replays, the first of them with these bindings; `advance` makes those of the next.
@@ -182,7 +197,7 @@ impl CallPlan<'_> {
         for i in self.submitted.start..last {
             let known = &mut self.known[(i % n) as usize];
             let before = if known.measured { known.ratio } else { guess };
-            *known = Known { ratio: (before * over).clamp(RATIOS.0, RATIOS.1), measured: true };
+            known.measure(before * over);
             self.guess = known.ratio.max(1.0);
         }
         self.allowed = self.allowed.saturating_mul(2);

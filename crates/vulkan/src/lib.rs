@@ -22,6 +22,7 @@ mod figure_file;
 mod gpu;
 mod host;
 mod loaded;
+mod loops;
 mod measure;
 mod memory;
 mod pipelines;

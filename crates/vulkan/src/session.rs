@@ -4,6 +4,7 @@
 //! touch inputs, outputs and frame between runs.
 
 use crate::loaded::{ProgramRef, VulkanLoaded};
+use crate::loops::{LoopBounds, RecordedLoop};
 use crate::memory::Regions;
 use crate::profile::{Bracket, Timing, needs_timestamps};
 use crate::raw::Commands;
@@ -11,10 +12,11 @@ use crate::record::{RecordScope, record};
 use crate::submit::{RecordedSegment, Replays, lists_of};
 use pumice_plan::{Plan, RegionKind, Segment, Span, StepId};
 use pumice_runtime::device::{DeviceError, DeviceSession, StepTime};
-use pumice_types::{Bindings, Bytes, DimExpr, ScalarId, SymbolTable, Var, When};
+use pumice_types::{Bindings, Bytes, ScalarId, SymbolTable, Var};
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Regions that belong to a session.
 pub(crate) const SESSION_REGIONS: [RegionKind; 6] = [
@@ -31,31 +33,11 @@ pub(crate) enum Recorded {
     /// Reusable lists.
     Gpu(Box<RecordedSegment>),
     /// A loop.
-    Repeat {
-        /// One turn of it.
-        turn: Box<RecordedSegment>,
-        /// Turns at most.
-        turns: u32,
-        /// How it ends.
-        ends: Ends,
-        /// The branches that its steps stand under: it does nothing where they are not taken.
-        when: When,
-    },
+    Repeat(RecordedLoop),
     /// Host steps of a level.
     Host {
         /// The level.
         level: u32,
-    },
-}
-
-/// How a loop ends.
-pub(crate) enum Ends {
-    /// After so many turns.
-    After(DimExpr),
-    /// Where the device says so.
-    Found {
-        /// Turns that its next run is expected to take.
-        expected: u32,
     },
 }
 
@@ -163,7 +145,8 @@ impl DeviceSession for VulkanSession {
         if !matches!(recorded, [Recorded::Gpu(_)]) {
             let begin = Instant::now();
             self.replay(run, bindings, repeats, None)?;
-            return Ok(begin.elapsed().as_secs_f64() * 1e6);
+            let us = begin.elapsed().as_secs_f64() * 1e6;
+            return self.regions.check_guards().map(|()| us);
         }
         let bracket = Bracket::new(gpu)?;
         self.replay(run, bindings, repeats, Some(&bracket))?;
@@ -172,8 +155,20 @@ impl DeviceSession for VulkanSession {
     }
 
     fn run_profiled(&mut self, run: usize, bindings: &Bindings) -> Result<Vec<StepTime>, DeviceError> {
-        self.loaded.gpu.check()?;
-        profile(&self.loaded, run, &self.regions, &self.closing, bindings)
+        let (loaded, regions) = (&*self.loaded, &self.regions);
+        loaded.gpu.check()?;
+        needs_timestamps(&loaded.gpu)?;
+        let which = ProgramRef::Run(run);
+        loaded.prepare_programs(&[which], None)?;
+        regions.poison(Some(RegionKind::Scratch))?;
+        let (scope, symbols) = (loaded.scope(which, regions, None)?, loaded.symbols(which));
+        let (closing, times) = (&self.closing, Vec::new());
+        let mut profiled = Profiled { loaded, which, scope, symbols, closing, bindings, times };
+        for segment in profiled.scope.program.segments.iter() {
+            profiled.run(segment)?;
+        }
+        regions.check_guards()?;
+        Ok(profiled.times)
     }
 
     fn fork(&mut self) -> Result<Box<dyn DeviceSession>, DeviceError> {
@@ -192,69 +187,24 @@ pub(crate) fn record_program(
         Segment::Gpu { levels } => {
             RecordedSegment::record(scope, levels.clone(), symbols).map(|s| Recorded::Gpu(Box::new(s)))
         }
-        Segment::Repeat { levels, turns, count, .. } => {
-            let turn = RecordedSegment::record(scope, levels.clone(), symbols).map(Box::new)?;
-            let ends = count.clone().map_or(Ends::Found { expected: FEW_TURNS }, Ends::After);
-            Ok(Recorded::Repeat { turn, turns: *turns, ends, when: scope.program.turn_when(levels) })
+        Segment::Repeat { levels, turns, running, count } => {
+            let bounds = LoopBounds::of(scope, levels, *turns, *running, count.as_ref());
+            RecordedLoop::record(scope, levels, bounds, symbols).map(Recorded::Repeat)
         }
         Segment::Host { level } => Ok(Recorded::Host { level: *level }),
     });
     segments.collect()
 }
 
-/// Turns of a loop that are submitted together at least.
-const FEW_TURNS: u32 = 16;
-
-/// Takes the turns of a loop.
-fn take_turns(
-    replays: &Replays<'_>,
-    scope: &RecordScope<'_>,
-    (turn, turns, when): (&mut RecordedSegment, u32, &When),
-    ends: &mut Ends,
-) -> Result<(), DeviceError> {
-    let taken = || {
-        let unknown = |e| DeviceError::Unsupported(format!("a choice of a loop: {e}"));
-        let found = as_found(scope, replays.bindings)?;
-        when.holds(&found).map_err(unknown)
-    };
-    match ends {
-        Ends::After(count) => {
-            let unknown = |e| DeviceError::Unsupported(format!("turns of a loop: {e}"));
-            let times = Segment::counted_turns(count, turns, replays.bindings).map_err(unknown)?;
-            match times > 0 && (when.is_always() || taken()?) {
-                true => Replays { times, ..*replays }.run(turn),
-                false => Ok(()),
-            }
-        }
-        Ends::Found { expected } => {
-            let batch = |times| Replays { times, ..*replays }.run(turn).and_then(|()| taken());
-            *expected = find_turns(batch, turns, *expected)?;
-            Ok(())
-        }
-    }
-}
-
-/// Takes batches of turns until one says that there is no further one, or there are as many as may be: first as many
-/// as are expected, then an eighth of that, and twice as many each time. A turn behind the end does nothing. Returns
-/// how many to expect the next time: as many, or a little less where they were enough, so that what one run needed is
-/// not taken for ever.
-fn find_turns(
-    mut batch: impl FnMut(u32) -> Result<bool, DeviceError>,
-    turns: u32,
-    expected: u32,
-) -> Result<u32, DeviceError> {
-    let (mut left, mut times) = (turns, expected);
-    let mut next = (expected / 8).max(FEW_TURNS);
-    while left > 0 {
-        times = times.min(left);
-        left -= times;
-        if !batch(times)? {
-            break;
-        }
-        (times, next) = (next, next.saturating_mul(2));
-    }
-    let taken = turns - left;
-    Ok(if taken <= expected { (taken - taken / 8).max(FEW_TURNS) } else { taken })
+/// One replay of a segment, whatever was stopped.
+fn once<'a>(
+    loaded: &'a VulkanLoaded,
+    bindings: &'a Bindings,
+    poll: &'a dyn Fn(u32) -> Duration,
+    closing: &'a Commands,
+) -> Replays<'a> {
+    let (gpu, plan) = (&*loaded.gpu, &*loaded.plan.name);
+    Replays { gpu, plan, times: 1, bindings, advance: &|_| {}, poll, closing, bracket: None, stop: None }
 }
 
 /// Runs segments once, waiting where the host takes over.
@@ -266,23 +216,12 @@ pub(crate) fn run_recorded(
     closing: &Commands,
     bindings: &Bindings,
 ) -> Result<(), DeviceError> {
-    let replays = Replays {
-        gpu: &loaded.gpu,
-        plan: &loaded.plan.name,
-        times: 1,
-        bindings,
-        advance: &|_| {},
-        poll: &|replays| loaded.poll_time(which, replays),
-        closing,
-        bracket: None,
-        stop: None,
-    };
+    let poll = |replays| loaded.poll_time(which, replays);
+    let replays = once(loaded, bindings, &poll, closing);
     for one in recorded {
         match one {
             Recorded::Gpu(segment) => replays.run(segment)?,
-            Recorded::Repeat { turn, turns, ends, when } => {
-                take_turns(&replays, scope, (turn, *turns, when), ends)?;
-            }
+            Recorded::Repeat(repeated) => repeated.take_turns(&replays, scope, 0)?,
             Recorded::Host { level } => {
                 run_host_level(loaded, which, scope, *level, bindings, &mut |_, _| {})?;
             }
@@ -292,7 +231,10 @@ pub(crate) fn run_recorded(
 }
 
 /// Bindings with the symbols that the run has found so far.
-fn as_found<'b>(scope: &RecordScope<'_>, bindings: &'b Bindings) -> Result<Cow<'b, Bindings>, DeviceError> {
+pub(crate) fn as_found<'b>(
+    scope: &RecordScope<'_>,
+    bindings: &'b Bindings,
+) -> Result<Cow<'b, Bindings>, DeviceError> {
     let mut bindings = Cow::Borrowed(bindings);
     let Some(frame) = scope.frame.filter(|f| !f.found.is_empty()) else { return Ok(bindings) };
     let mut bytes = vec![0; 4 * frame.base() as usize];
@@ -326,74 +268,51 @@ fn run_host_level(
     Ok(())
 }
 
-/// Records a run anew with timestamps, runs it once, each list as a submission, and throws the recording away.
-fn profile(
-    loaded: &VulkanLoaded,
-    run: usize,
-    regions: &Arc<Regions>,
-    closing: &Commands,
-    bindings: &Bindings,
-) -> Result<Vec<StepTime>, DeviceError> {
-    let gpu = &loaded.gpu;
-    needs_timestamps(gpu)?;
-    loaded.prepare_programs(&[ProgramRef::Run(run)], None)?;
-    let scope = loaded.scope(ProgramRef::Run(run), regions, None)?;
-    let mut times = Vec::new();
-    for segment in &scope.program.segments {
-        match segment {
-            // Of a loop one turn.
-            Segment::Gpu { levels } | Segment::Repeat { levels, .. } => {
-                let seam = scope.seam(levels.clone());
-                for list in lists_of(&scope, levels.clone(), &loaded.symbols(ProgramRef::Run(run))) {
-                    let mut timing = Timing::new(&gpu.shared, list.steps.len())?;
-                    let commands = record(&scope, &list, seam, Some(&mut timing))?;
-                    gpu.run(&[&commands, closing])?;
-                    times.extend(timing.times(gpu)?);
-                }
-            }
-            Segment::Host { level } => {
-                let timed = &mut |step, us| times.push(StepTime { step, us });
-                run_host_level(loaded, ProgramRef::Run(run), &scope, *level, bindings, timed)?;
-            }
-        }
-    }
-    Ok(times)
+/// A run that is recorded anew with timestamps, run once, each list as a submission, and thrown away.
+struct Profiled<'a> {
+    loaded: &'a VulkanLoaded,
+    which: ProgramRef,
+    scope: RecordScope<'a>,
+    symbols: SymbolTable,
+    closing: &'a Commands,
+    bindings: &'a Bindings,
+    times: Vec<StepTime>,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The batches that a loop of so many turns takes, and how many it then expects.
-    fn batches(needed: u32, most: u32, expected: u32) -> (Vec<u32>, u32) {
-        let mut taken = Vec::new();
-        let next = find_turns(
-            |times| {
-                taken.push(times);
-                Ok(taken.iter().sum::<u32>() < needed)
-            },
-            most,
-            expected,
-        );
-        (taken, next.expect("no batch fails"))
-    }
-
-    #[test]
-    fn batches_follow_what_runs_need() {
-        assert_eq!(batches(5, 100, FEW_TURNS), (vec![16], 16));
-        assert_eq!(batches(100, 100, FEW_TURNS), (vec![16, 16, 32, 36], 100));
-        assert_eq!(batches(100, 1 << 24, 100), (vec![100], 88));
-        assert_eq!(batches(100, 1 << 24, 88), (vec![88, 16], 104));
-        assert_eq!(batches(7, 7, 16), (vec![7], 16));
-    }
-
-    /// One long run is not paid for by all that come after it.
-    #[test]
-    fn what_one_run_needed_is_forgotten() {
-        let mut expected = batches(1 << 20, 1 << 24, FEW_TURNS).1;
-        for _ in 0..100 {
-            expected = batches(3, 1 << 24, expected).1;
+impl Profiled<'_> {
+    /// Runs a segment. Of a loop the first turn is timed, and the others are taken.
+    fn run(&mut self, segment: &Segment) -> Result<(), DeviceError> {
+        match segment {
+            Segment::Gpu { levels } => self.time(levels),
+            Segment::Repeat { levels, turns, running, count } => {
+                let (loaded, which) = (self.loaded, self.which);
+                let poll = |replays| loaded.poll_time(which, replays);
+                let replays = once(loaded, self.bindings, &poll, self.closing);
+                let bounds = LoopBounds::of(&self.scope, levels, *turns, *running, count.as_ref());
+                if bounds.at_most(&replays, &self.scope)? == 0 {
+                    return Ok(());
+                }
+                self.time(levels)?;
+                let mut others = RecordedLoop::record(&self.scope, levels, bounds, &self.symbols)?;
+                others.take_turns(&replays, &self.scope, 1)
+            }
+            Segment::Host { level } => {
+                let times = &mut self.times;
+                let timed = &mut |step, us| times.push(StepTime { step, us });
+                run_host_level(self.loaded, self.which, &self.scope, *level, self.bindings, timed)
+            }
         }
-        assert!(expected <= 2 * FEW_TURNS, "{expected}");
+    }
+
+    fn time(&mut self, levels: &Range<u32>) -> Result<(), DeviceError> {
+        let gpu = &self.loaded.gpu;
+        let seam = self.scope.seam(levels.clone());
+        for list in lists_of(&self.scope, levels.clone(), &self.symbols) {
+            let mut timing = Timing::new(&gpu.shared, list.steps.len())?;
+            let commands = record(&self.scope, &list, seam, Some(&mut timing))?;
+            gpu.run(&[&commands, self.closing])?;
+            self.times.extend(timing.times(gpu)?);
+        }
+        Ok(())
     }
 }

@@ -18,6 +18,7 @@ on_every_device!(
     written_before_within_and_after,
     rows_beyond_the_cache_are_reported,
     as_many_rows_as_were_found,
+    a_profile_takes_every_turn,
 );
 
 /// Rows of the caches.
@@ -306,4 +307,45 @@ fn as_many_rows_as_were_found(fixture: &Fixture) {
         assert_eq!(out(&made, "y"), state, "{seed}");
     }
     assert!((1..=16).contains(&at), "{at}");
+}
+
+/// Every turn adds x to the state, as often as the caller says, and only where the branch is taken.
+fn a_profile_takes_every_turn(fixture: &Fixture) {
+    let g = GraphBuilder::new("profiled");
+    let (x, more) = (g.input("x", f32([4])), g.input("more", i32::<u64>([])));
+    let zero = g.constant_scalar(DType::I32, 0.0);
+    let [y, _] = g.while_(
+        100,
+        [x, more],
+        |g, [_, left]| g.greater(left, zero),
+        |g, [y, left]| [g.add(y, x), g.sub(left, g.constant_scalar(DType::I32, 1.0))],
+    );
+    let turns = g.dim_of(g.input("n", f32([sym("n", 0..=60)])), 0);
+    let [_] = g.loop_(turns, [g.state("sum", f32([4]))], |g, _, [sum]| {
+        [g.state_write(sum, g.add(g.state_read(sum), x))]
+    });
+    let [z] = g.if_(
+        g.greater(more, g.constant_scalar(DType::I32, 20.0)),
+        |g| g.loop_(17, [x], |g, _, [z]| [g.add(z, x)]),
+        |g| [g.neg(x)],
+    );
+    g.output("y", y);
+    g.output("z", z);
+    let exe = load(fixture, &g.build().expect("sound"));
+    let mut session = exe.session().expect("a session");
+    let x = tensor(&[1.0, 2.0, 3.0, 4.0], &[4]);
+    let mut total = 0.0;
+    for (more, n) in [(0, 0), (1, 1), (30, 20), (100, 60), (2, 40)] {
+        let (word, length) = (word(more), tensor(&vec![0.0; n], &[n as u64]));
+        let given = [("x", x.view()), ("more", word.view()), ("n", length.view())];
+        let profile = session.profile(&given, &RunOptions::default()).expect("profiles");
+        total += n as f32;
+        let times = |factor: f32| floats(&x).iter().map(|v| v * factor).collect::<Vec<_>>();
+        assert_eq!(floats(&session.output("y").expect("it ran")), times(1.0 + more as f32), "{more} turns");
+        assert_eq!(floats(&session.output("z").expect("it ran")), times(if more > 20 { 18.0 } else { -1.0 }));
+        assert_eq!(floats_of(&mut session, "sum"), times(total), "{n} turns");
+        let mut steps: Vec<_> = profile.steps.iter().map(|s| s.step).collect();
+        steps.dedup();
+        assert_eq!(steps.len(), profile.steps.len(), "a time for each step that ran");
+    }
 }

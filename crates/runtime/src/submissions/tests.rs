@@ -3,11 +3,15 @@
 use super::*;
 use crate::lists::{CutBy, cut};
 use pumice_plan::{Cost, Level, Meaning, Program, Step, StepKind};
-use pumice_types::{DimExpr, ScalarId, SymbolTable, When};
+use pumice_types::{Branch, DimExpr, ScalarId, SymbolTable, When};
 use std::time::Duration;
 
 /// Lists of one step each that move so many bytes, on a device that moves a byte in a microsecond.
 fn planner(bound_us: u64, steps: &[DimExpr]) -> SubmissionPlanner {
+    planner_of(bound_us, steps, &SymbolTable::default(), &When::ALWAYS)
+}
+
+fn planner_of(bound_us: u64, steps: &[DimExpr], symbols: &SymbolTable, when: &When) -> SubmissionPlanner {
     let mut target = Target::h200();
     let tuning = &mut target.tuning;
     (tuning.level_us, tuning.dispatch_us, tuning.bytes_per_us) = (0.0, 0.0, 1.0);
@@ -23,14 +27,14 @@ fn planner(bound_us: u64, steps: &[DimExpr]) -> SubmissionPlanner {
             reason,
             meaning,
             cost,
-            when: When::ALWAYS,
+            when: when.clone(),
         });
         program.levels.push(Level { steps: i..i + 1, barrier: None, reason: None });
     }
     // Cut as under no bound, whatever the bound of submissions: one list a level.
     target.submission_bound = Duration::ZERO;
-    let (symbols, levels) = (SymbolTable::default(), 0..steps.len() as u32);
-    let lists = cut(&program, levels, &CutBy { symbols: &symbols, target: &target, wants: &|_| true });
+    let levels = 0..steps.len() as u32;
+    let lists = cut(&program, levels, &CutBy { symbols, target: &target, wants: &|_| true });
     target.submission_bound = Duration::from_micros(bound_us);
     SubmissionPlanner::new(lists, &target)
 }
@@ -98,6 +102,24 @@ fn a_call_that_stopped_teaches_nothing() {
     call.ended(0.1);
     drop(call);
     assert_eq!(run(&mut planner, 10, &|_| 10.0), [10]);
+}
+
+/// Turns behind the end of a loop, branches not taken and few rows are fast; what comes next may not be.
+#[test]
+fn what_a_run_decides_is_never_taken_for_faster_than_predicted() {
+    let mut symbols = SymbolTable::default();
+    let rows = symbols.push(symbols.new_found("rows", 10));
+    let branch = When::all(vec![Branch { taken: rows.into(), otherwise: false }]);
+    let as_long_as_found = planner_of(100, &[rows.into()], &symbols, &When::ALWAYS);
+    assert!(as_long_as_found.lists()[0].is_decided);
+    let mut planner = planner_of(100, &[bytes(10)], &symbols, &branch);
+    // Nothing was done in it; then everything is.
+    planner.short_ended(&Bindings::new(), 1, 0.01);
+    assert!(planner.is_short(1) && !planner.is_short(2));
+    assert_eq!(run(&mut planner, 30, &|_| 0.01), [10, 10, 10]);
+    assert_eq!(run(&mut planner, 30, &|_| 20.0), [10, 5, 5, 5, 5]);
+    // That it is slower stays known.
+    assert_eq!(run(&mut planner, 10, &|_| 20.0), [5, 5]);
 }
 
 #[test]
