@@ -122,6 +122,7 @@ pub const PASSES: &[Pass] = &[
     ranged("split_long_rows", passes::split_long_rows::split_long_rows),
     ranged("separate_reduced_axes", passes::separate_reduced_axes::separate_reduced_axes),
     ranged("split_reductions", passes::split_reductions::split_reductions),
+    ranged("split_varying_reductions", passes::split_varying_reductions::split_varying_reductions),
     ranged("split_convolutions", passes::split_convolutions::split_convolutions),
     ranged("split_products", passes::split_products::split_products),
     ranged("split_attention", passes::split_attention::split_attention),

@@ -16,3 +16,4 @@ pub mod split_convolutions;
 pub mod split_long_rows;
 pub mod split_products;
 pub mod split_reductions;
+pub mod split_varying_reductions;

@@ -11,10 +11,10 @@
 //! NaN wins in every step that it would win in one; sums and products are rounded in another order. Only views,
 //! reductions and elementwise nodes are added, no leaf.
 //!
-//! What is known when loading, and integers, are cut only where no kernel takes them in one step. Left alone: 16-bit
-//! floats and means of integers (each part would be rounded), reduced axes with others between them, extents that vary
-//! among the reduced ones, no elements, and several rows that no number divides (their first parts are not dense, and
-//! kernels want them so). How many parts pay or must be, kernels know ([`CostModel`](crate::CostModel)).
+//! What is known when loading is cut only where no kernel takes it in one step. Left alone: 16-bit floats and means of
+//! integers (each part would be rounded), reduced axes with others between them, extents that vary among the reduced
+//! ones (`split_varying_reductions`), no elements, and several rows that no number divides (their first parts are not
+//! dense, and kernels want them so). How many parts pay or must be, kernels know ([`CostModel`](crate::CostModel)).
 
 use super::separate_reduced_axes::exact_in_parts;
 use crate::pipeline::PassCx;
@@ -72,8 +72,7 @@ impl<'g> Cut<'g> {
         let one_by_one = ty.dtype() != DType::F32;
         let extents = ReductionExtents { outer, reduced, inner, one_by_one };
         let least = cx.cost_model.least_reduction_parts(&extents);
-        let wanted =
-            if loading || one_by_one { least } else { least.max(cx.cost_model.reduction_parts(&extents)) };
+        let wanted = if loading { least } else { least.max(cx.cost_model.reduction_parts(&extents)) };
         let parts = parts(reduced, wanted, inner == 1)?;
         let divided = parts.elements() == reduced;
         let single = shape[..first].iter().all(|d| d.is(1));

@@ -24,8 +24,9 @@ impl DimExpr {
         u64::try_from(value).map_err(|_| EvalError::Negative(value))
     }
 
-    /// Bounds over every binding the table allows: interval arithmetic, so they may be wider than the true ones.
-    /// Scalars have no bounds here and make the result unbounded (`i64::MIN..=i64::MAX`).
+    /// Bounds over every binding the table allows: interval arithmetic, so they may be wider than the true ones. What a
+    /// division by a number leaves, `a - q·⌊a/q⌋`, is known to be below q. Scalars have no bounds here and make the
+    /// result unbounded (`i64::MIN..=i64::MAX`).
     pub fn bounds(&self, symbols: &SymbolTable) -> (i64, i64) {
         self.bounds_with(symbols, &|_| (i64::MIN, i64::MAX))
     }
@@ -40,7 +41,22 @@ impl DimExpr {
             }
             sum = (sum.0.saturating_add(product.0), sum.1.saturating_add(product.1));
         }
-        sum
+        let Some((rest, left)) = self.without_a_quotient() else { return sum };
+        let rest = rest.bounds_with(symbols, scalars);
+        (sum.0.max(rest.0.saturating_add(left.min(0))), sum.1.min(rest.1.saturating_add(left.max(0))))
+    }
+
+    /// Of a sum with a term c·⌊a/q⌋, where q is a positive number that divides c·a: what it is with c·a/q instead, and how
+    /// far at most it is from that, −c·(q − 1)/q.
+    fn without_a_quotient(&self) -> Option<(DimExpr, i64)> {
+        self.terms.iter().find_map(|term| {
+            let [Atom::FloorDiv(quotient)] = term.factors.as_slice() else { return None };
+            let q = quotient.1.as_const().filter(|q| *q > 0)?;
+            let c = DimExpr::constant(term.coefficient);
+            let exact = (&c * &quotient.0).exact_quotient(&DimExpr::constant(q))?;
+            let left = term.coefficient.checked_neg()?.checked_mul(q - 1)? / q;
+            Some((self.clone() - c * DimExpr::atom(term.factors[0].clone()) + exact, left))
+        })
     }
 
     /// The largest value as an extent, by which slots are sized; 0 where even the upper bound is negative.

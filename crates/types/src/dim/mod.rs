@@ -236,4 +236,28 @@ mod tests {
         assert_eq!(a.max_with(&(&a + 1u64)), a + 1u64);
         assert_eq!(b.display(&|_| "b".into()), "b");
     }
+    /// What a division leaves is below the divisor, times whatever it is multiplied by.
+    #[test]
+    fn bounds_of_remainders() {
+        let (t, a, _) = two();
+        let by = |e: &DimExpr, q: i64| e.floor_div(&DimExpr::constant(q));
+        let left = &a - by(&a, 8) * 8u64;
+        assert_eq!(left.bounds(&t), (0, 7));
+        assert_eq!((left.clone() * 3u64 + 5u64).bounds(&t), (5, 26));
+        assert_eq!((by(&a, 8) * 8u64 - &a).bounds(&t), (-7, 0));
+        let quarter = &a - by(&(&a * 4u64), 20) * 5u64;
+        assert_eq!(quarter.bounds(&t), (0, 4));
+        // Two of them, and one whose quotient is not multiplied by its divisor.
+        let of_two = &left + (&a * 2u64 - by(&(&a * 2u64), 5) * 5u64);
+        assert_eq!(of_two.bounds(&t), (0, 11));
+        let odd = &a - by(&a, 8) * 6u64;
+        for e in [left, of_two, quarter, odd] {
+            let (low, high) = e.bounds(&t);
+            for n in 1..=64 {
+                let mut bind = Bindings::new();
+                bind.bind(SymbolId(0), n);
+                assert!((low..=high).contains(&e.eval(&bind).expect("bound")), "{e:?} at {n}");
+            }
+        }
+    }
 }

@@ -96,7 +96,8 @@ impl GraphBuilder {
     }
 
     /// The places at which a mask is true, in their order: bool\[m\] → i32\[n\], n found. Place p of them is where the
-    /// number of true elements first exceeds p. Of one mask they are found once.
+    /// number of true elements first exceeds p; n is the last such number where there is a last element. Of one mask they
+    /// are found once.
     #[track_caller]
     fn places_of_true(&self, mask: Value) -> Value {
         if let Some(known) = self.known_places(mask) {
@@ -111,9 +112,15 @@ impl GraphBuilder {
     fn find_places(&self, mask: Value) -> Value {
         let ones = self.cast(mask, DType::I32);
         let sums = self.cum_sum(ones, CumSum::default());
-        let count = self.reduce_sum(ones, &[0], false);
         let symbols = self.symbols().unwrap_or_default();
-        let most = self.type_of(mask).map_or(0, |ty| ty.shape[0].upper(&symbols));
+        let extent = self.type_of(mask).map_or_else(DimExpr::default, |ty| ty.shape[0].clone());
+        let most = extent.upper(&symbols);
+        let count = if extent.lower(&symbols) > 0 {
+            let last = self.narrow(sums, 0, extent - 1, 1u64);
+            self.reshape(last, &[])
+        } else {
+            self.reduce_sum(ones, &[0], false)
+        };
         let n: DimExpr = self.extent_of(count, 0..=most);
         let numbers = self.range(0, n, 1, DType::I32);
         self.search_sorted(sums, numbers, SearchSorted { right: true, ..SearchSorted::default() })
