@@ -40,6 +40,10 @@ impl CostModel for Kernels<'_> {
         self.selection.split_attention.parts(self.target, attention)
     }
 
+    fn by_keys_for_each_head(&self, attention: &AttentionExtents) -> bool {
+        self.selection.attention_grad.for_each_head(self.target, attention)
+    }
+
     fn row_in_one(&self, row: &RowExtents) -> bool {
         let decl = match row.kind {
             RowKind::Softmax if row.inner > 1 => {

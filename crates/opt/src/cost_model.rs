@@ -59,6 +59,9 @@ pub trait CostModel {
     /// Into how many parts the keys of an attention are best split; 1 where one step is better.
     fn attention_parts(&self, attention: &AttentionExtents) -> u64;
 
+    /// Whether the gradients of an attention by keys and values that query heads share are faster for each query head.
+    fn by_keys_for_each_head(&self, attention: &AttentionExtents) -> bool;
+
     /// Whether a kernel takes such rows in one step.
     fn row_in_one(&self, row: &RowExtents) -> bool;
 
@@ -102,6 +105,10 @@ impl CostModel for NoCostModel {
 
     fn attention_parts(&self, _: &AttentionExtents) -> u64 {
         1
+    }
+
+    fn by_keys_for_each_head(&self, _: &AttentionExtents) -> bool {
+        false
     }
 
     fn row_in_one(&self, _: &RowExtents) -> bool {

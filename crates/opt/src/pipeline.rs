@@ -119,6 +119,7 @@ pub const PASSES: &[Pass] = &[
         passes::eliminate_common_subexpressions::eliminate_common_subexpressions,
     ),
     once("merge_matmuls", passes::merge_matmuls::merge_matmuls),
+    ranged("split_attention_grad", passes::split_attention_grad::split_attention_grad),
     ranged("split_long_rows", passes::split_long_rows::split_long_rows),
     ranged("separate_reduced_axes", passes::separate_reduced_axes::separate_reduced_axes),
     ranged("split_reductions", passes::split_reductions::split_reductions),

@@ -5,7 +5,7 @@ use super::family::{Family, FamilyDecl, Shape};
 use super::read::Reader;
 use pumice_ir::ops::attention_grad::AttentionFactor;
 use pumice_plan::kernels::attention_grad::{AttentionGradKeys, AttentionGradQueries};
-use pumice_types::Target;
+use pumice_types::{AttentionExtents, Target};
 
 /// Widths of queries and values, the larger of them; how often tiles of 64 rows (of queries, or of keys) fill all
 /// compute units, rounded up.
@@ -68,6 +68,13 @@ impl Rules {
         };
         let loops = [(columns, e.columns), ("d", e.d), ("dv", e.dv), ("group", e.group)];
         family.choose(&Shape::new(target, [e.d.max(e.dv), tiles.div_ceil(units)]).looping(loops))
+    }
+
+    /// Whether gradients by keys and values are best made for each query head: tiles of 64 keys of each key head leave
+    /// more than half of the compute units idle.
+    pub fn for_each_head(&self, target: &Target, e: &AttentionExtents) -> bool {
+        let tiles = e.keys.div_ceil(64).saturating_mul(e.batches).saturating_mul(e.key_heads);
+        tiles.saturating_mul(2) <= u64::from(target.tuning.compute_units)
     }
 }
 

@@ -12,6 +12,7 @@ pub mod merge_matmuls;
 pub mod recompute;
 pub mod separate_reduced_axes;
 pub mod split_attention;
+pub mod split_attention_grad;
 pub mod split_convolutions;
 pub mod split_long_rows;
 pub mod split_products;

@@ -45,6 +45,10 @@ impl CostModel for FixedParts {
         self.products
     }
 
+    fn by_keys_for_each_head(&self, _: &AttentionExtents) -> bool {
+        self.products > 1
+    }
+
     fn row_in_one(&self, _: &RowExtents) -> bool {
         self.least == 1
     }
