@@ -1,4 +1,4 @@
-//! `PoolSpread`: values of windows gathered where these are over, a thread for each element.
+//! `PoolSpread`: values of windows gathered where these are over, a thread for four neighbouring elements of a row.
 
 use super::pool::{five_strides, window_of};
 use super::{Lower, host};
@@ -51,7 +51,9 @@ fn step(
     let mut step = StepBuilder::new();
     let bound = bound(&mut step, [v, x], places);
     let call = call(cx, window, bound, [&x.view.shape[0], &x.view.shape[1]]);
-    step.dispatch_node(cx, id, call.into_call(), &elements.ceil_div(&DimExpr::constant(64)))
+    let (row, rows) = x.view.shape.split_last().ok_or("it has no axis")?;
+    let threads = product(rows) * row.ceil_div(&DimExpr::constant(4));
+    step.dispatch_node(cx, id, call.into_call(), &threads.ceil_div(&DimExpr::constant(64)))
 }
 
 /// Which sum it is, where it is not by places.
@@ -67,8 +69,11 @@ fn divided(op: &PoolSpread) -> u32 {
 fn is_counted(cx: &LowerCx<'_>, window: &Window) -> bool {
     let symbols = cx.graph.symbols();
     let longest = window.0.iter().map(|axis| (&axis.extent + &axis.begin).upper(symbols)).max();
-    let over = |axis: &Axis| spread::covering(axis.kernel, axis.dilation, axis.step, axis.out.upper(symbols));
-    let trip_count = spread::trip_count(window.0.each_ref().map(over));
+    let over = |axis: &Axis, elements| {
+        spread::covering(elements, axis.kernel, axis.dilation, axis.step, axis.out.upper(symbols))
+    };
+    let [d, h, w] = window.0.each_ref();
+    let trip_count = spread::trip_count([over(d, 1), over(h, 1), over(w, 4)]);
     longest.is_some_and(|n| n <= LONGEST)
         && window.taps() <= u64::from(u32::MAX >> 2)
         && cx.target.limits.allows_trips(trip_count)

@@ -293,7 +293,7 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain", Fingerprint::hex("d60dcfcc90ac73033576a75f1c2af8424149368eaab25849fd5cb8785f4c4d5c")),
     ] },
     Compiled { kernel: "pool_spread", declaration: Fingerprint::hex("557fddeb7624338e2ab7271e250bd615ecb06f6415876d67e7143800292829e0"), code: &[
-        ("plain", Fingerprint::hex("a3b1099a072e609be3946d4f2a2db6047e31c9ce2180f13f167f240f202c1dc2")),
+        ("plain", Fingerprint::hex("610257a71f3f4faa39e3839bf37ceddc425f0205f340ab96ac452235b7f2fae7")),
     ] },
     Compiled { kernel: "random_numbers", declaration: Fingerprint::hex("3090ea26c7118e5350b448b6afec2cd7725233fff78e4e99b0887654922d0d67"), code: &[
         ("plain", Fingerprint::hex("e68ce69293184b6781ba252fe00626ebd84478718b4c6738d91e0972ebbace6c")),
