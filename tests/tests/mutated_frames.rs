@@ -15,6 +15,7 @@ mod on_device {
         tally.assert_clean();
         let kinds = [tally.not_read, tally.refused, tally.refused_at_a_binding, tally.ran];
         assert!(kinds.iter().all(|&kind| kind >= count / 100), "the mutants are of one kind: {tally}");
+        assert!(tally.reported >= count / 100, "no mutant reports: {tally}");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //!
 //! In: a seed. Out: how the mutant ended: not read, refused, refused at its bindings, or run at every binding that the
 //! program has, not only at those that the checker samples. Two devices with guards poison memory with two patterns:
-//! what reads bytes that nobody wrote gives two results, and what writes outside its views breaks a guard.
+//! what reads bytes that nobody wrote gives two results or two reports, and what writes outside its views breaks a
+//! guard. What reports gives outputs as any other run, which are compared.
 
 mod change;
 mod subjects;
@@ -14,7 +15,7 @@ use pumice_compile::{Options, compile};
 use pumice_cpu_ref::{RefEval, RefHostOps};
 use pumice_plan::file::steering;
 use pumice_plan::{CheckedPlan, Plan, PlanForm};
-use pumice_runtime::{Device, Executable, Session};
+use pumice_runtime::{Device, Executable, OnStatus, RunOptions, RunStatus, Session};
 use pumice_types::{DType, Tensor, TensorView};
 use pumice_vulkan::{DeviceOptions, Poison};
 use serde::Serialize;
@@ -41,6 +42,8 @@ pub struct Tally {
     pub ran: u64,
     /// Bindings at which mutants ran, those of plans that are refused at others among them.
     pub bindings: u64,
+    /// Of these, the ones at which ops reported.
+    pub reported: u64,
     /// What is wrong, by seed.
     pub wrong: Vec<String>,
 }
@@ -61,11 +64,19 @@ pub struct Mutants {
     originals: Vec<Original>,
 }
 
-/// How many bindings a mutant ran at, and how many it refused.
+/// How many bindings a mutant ran at, at how many of these ops reported, and how many it refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Ran {
     ran: u64,
+    reported: u64,
     refused: u64,
+}
+
+/// What a call gives: the outputs of its last replay, and what ops reported.
+#[derive(PartialEq)]
+struct Given {
+    outputs: Vec<Vec<u8>>,
+    status: RunStatus,
 }
 
 /// A mutant.
@@ -89,8 +100,8 @@ impl Mutants {
         for original in &mutants.originals {
             let name = original.subject.graph.name();
             let plan = CheckedPlan::new(original.plan.clone()).unwrap_or_else(|e| panic!("{name}: {e}"));
-            let all = Ran { ran: original.feeds.len() as u64, refused: 0 };
-            assert_eq!(mutants.run(original, &plan), Ok(all), "{name} itself runs everywhere");
+            let ran = mutants.run(original, &plan).map(|ran| (ran.ran, ran.refused));
+            assert_eq!(ran, Ok((original.feeds.len() as u64, 0)), "{name} itself runs everywhere");
         }
         mutants
     }
@@ -136,14 +147,18 @@ impl Mutants {
             }
         }
         for (binding, feeds) in original.subject.bindings.iter().zip(&original.feeds) {
-            let mut both = sessions.iter_mut().map(|session| outputs(session, binding, feeds));
+            let mut both = sessions.iter_mut().map(|session| given(session, binding, feeds));
             match (both.next(), both.next()) {
                 (Some(a), Some(b)) if a != b => {
                     return Err(format!("{binding:?}: two poisons give two results"));
                 }
                 (Some(Err(why)), _) if is_refusal(&why) => ran.refused += 1,
                 (Some(Err(why)), _) => return Err(format!("{binding:?}: {why}")),
-                _ => ran.ran += 1,
+                (Some(Ok(given)), _) => {
+                    ran.ran += 1;
+                    ran.reported += u64::from(!given.status.is_clean());
+                }
+                (None, _) => {}
             }
         }
         Ok(ran)
@@ -190,6 +205,7 @@ impl Tally {
         self.ran += u64::from(everywhere);
         self.refused_at_a_binding += u64::from(!everywhere);
         self.bindings += ran.ran;
+        self.reported += ran.reported;
     }
 
     /// Panics with what is wrong.
@@ -206,13 +222,15 @@ impl std::fmt::Display for Tally {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "{} mutants: {} not read, {} refused, {} refused at a binding, {} ran everywhere, {} bindings run, {} wrong",
+            "{} mutants: {} not read, {} refused, {} refused at a binding, {} ran everywhere, {} bindings run, \
+             {} of them with a report, {} wrong",
             self.mutants,
             self.not_read,
             self.refused,
             self.refused_at_a_binding,
             self.ran,
             self.bindings,
+            self.reported,
             self.wrong.len()
         )
     }
@@ -249,18 +267,16 @@ fn session(device: &Arc<dyn Device>, plan: &CheckedPlan) -> Result<Session, Stri
     Ok(session)
 }
 
-/// Every output of every replay of one call.
-fn outputs(
-    session: &mut Session,
-    binding: &Binding,
-    feeds: &[(String, Tensor)],
-) -> Result<Vec<Vec<u8>>, String> {
+/// Runs one call. An op that reports is no error: an error of that kind would hide the outputs.
+fn given(session: &mut Session, binding: &Binding, feeds: &[(String, Tensor)]) -> Result<Given, String> {
     let (name, value) = binding.scalar;
     session.set_scalar(name, value).map_err(|e| e.to_string())?;
     let inputs: Vec<(&str, TensorView<'_>)> =
         feeds.iter().map(|(name, tensor)| (name.as_str(), tensor.view())).collect();
-    let out = session.run_steps(&inputs, REPLAYS).map_err(|e| e.to_string())?;
-    (0..out.len()).map(|i| out.at(i).map(|t| t.bytes().to_vec()).map_err(|e| e.to_string())).collect()
+    let options = RunOptions::default().steps(REPLAYS).on_status(OnStatus::Report);
+    let out = session.run_with(&inputs, &options).map_err(|e| e.to_string())?;
+    let outputs = out.iter().map(|(_, tensor)| tensor.bytes().to_vec()).collect();
+    Ok(Given { outputs, status: session.status().clone() })
 }
 
 /// Whether an error says no before any harm is done. Of a defect it may be, where it says that the plan was changed.

@@ -95,7 +95,9 @@ fn found_rows() -> Subject {
     let turned = g.transpose(y, &[1, 0]);
     g.output("turned", g.add(turned, turned));
     g.output("sum", g.reduce_sum(y, &[0], false));
-    subject(g, (0..=MOST).map(|n| Binding { symbols: vec![n as u64], scalar: ("count", n) }))
+    // One more than there may be is reported.
+    let of = |n: i64| Binding { symbols: vec![n.min(MOST) as u64], scalar: ("count", n) };
+    subject(g, (0..=MOST + 1).map(of))
 }
 
 /// Which of two branches is taken a scalar says by way of data, and in one of them stands a choice of its own.
@@ -138,7 +140,8 @@ fn turns() -> Subject {
         |g, [y, i]| [g.sin(g.add(y, start)), g.add(i, one)],
     );
     g.output("y", y);
-    let of = |s: u64| [0, 3, 20].map(|n| Binding { symbols: vec![s], scalar: ("count", n) });
+    // A loop that would go on is reported.
+    let of = |s: u64| [0, 3, 20, 21].map(|n| Binding { symbols: vec![s], scalar: ("count", n) });
     subject(g, (1..=MOST).flat_map(of))
 }
 
