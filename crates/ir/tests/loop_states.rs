@@ -54,7 +54,8 @@ fn a_turn_writes_the_states_that_its_loop_carries() {
 
 #[test]
 fn a_turn_leaves_a_version_that_it_made_of_the_state() {
-    refused("a turn leaves a value in the place of a state: write it with `state_write`", |g, [s, ..]| {
+    let reason = "what a turn leaves in place 0 is no version of the state: write it with `state_write`";
+    refused(reason, |g, [s, ..]| {
         turns(g, [s], |g, [s]| [g.neg(g.state_read(s))]);
     });
     refused("a turn leaves a version of another state in the place of one", |g, [s, t, _]| {

@@ -26,6 +26,35 @@ fn turns(g: &GraphBuilder, n: u64, body: impl Fn(&GraphBuilder, Value) -> (Vec<V
     g.loop_collecting_values(n, &[g.input("h", f32([4]))], |g, _, c| body(g, c[0])).0[0]
 }
 
+/// A condition that is another in every turn.
+fn is_below_a_draw(g: &GraphBuilder, [x]: [Value; 1]) -> Value {
+    g.less(x, g.random_normal_like(x, None, RandomNormal::default()))
+}
+
+/// Places are those of the carried values, and the method is the caller's.
+#[test]
+fn mistakes_name_the_place_and_the_method() {
+    let told = |build: &dyn Fn(&GraphBuilder, Value)| {
+        let g = GraphBuilder::new("wrong");
+        build(&g, g.input("x", f32([4])));
+        g.build().expect_err("the graph is wrong").to_string()
+    };
+    let below =
+        |g: &GraphBuilder, x: Value| g.less(g.reduce_max(x, &[0], false), g.constant_scalar(DType::F32, 9.0));
+    let cast = |g: &GraphBuilder, x: Value| [x, g.cast(x, DType::I32)];
+    let while_ = told(&|g, x| _ = g.while_(9, [x, x], |g, [x, _]| below(g, x), |g, [x, _]| cast(g, x)));
+    let none = told(&|g, x| {
+        _ = g.while_collecting(0, [x, x], |g, [x, _]| below(g, x), |g, [x, _]| (cast(g, x), [x]));
+    });
+    let collecting = told(&|g, x| {
+        _ = g.while_collecting(9, [x, x], |g, [x, _]| below(g, x), |g, [x, _]| (cast(g, x), [x]));
+    });
+    for (told, method) in [(while_, "while"), (none, "while_collecting"), (collecting, "while_collecting")] {
+        assert!(told.contains("what a turn leaves in place 1 and what it begins with"), "{told}");
+        assert!(told.contains(&format!("\n  {method}")), "{told}");
+    }
+}
+
 refuses! {
     scans_of_unlike_extents: |g| over(g, &[5, 6], Scan::default()) => OpError::ExtentMismatch { .. },
     scans_of_another_length: |g| over(g, &[5], Scan { length: Some(6.into()), ..Scan::default() }) => OpError::ExtentMismatch { .. },
@@ -61,6 +90,20 @@ refuses! {
         let limit = g.input("limit", f32::<u64>([]));
         let body = |g: &GraphBuilder, [x]: [Value; 1]| [g.random_normal_like(x, None, RandomNormal::default())];
         g.while_(9, [g.input("x", f32::<u64>([]))], |g, [x]| g.less(x, limit), body)[0]
+    } => OpError::Invalid(_),
+    collecting_whiles_that_draw: |g| {
+        let limit = g.input("limit", f32::<u64>([]));
+        let draw = |g: &GraphBuilder, x| g.random_normal_like(x, None, RandomNormal::default());
+        let body = |g: &GraphBuilder, [x]: [Value; 1]| ([draw(g, x)], [x]);
+        g.while_collecting(9, [g.input("x", f32::<u64>([]))], |g, [x]| g.less(x, limit), body).1[0]
+    } => OpError::Invalid(_),
+    whiles_whose_condition_draws: |g| {
+        let next = |_: &GraphBuilder, [x]: [Value; 1]| [x];
+        g.while_(9, [g.input("x", f32::<u64>([]))], is_below_a_draw, next)[0]
+    } => OpError::Invalid(_),
+    collecting_whiles_whose_condition_draws: |g| {
+        let body = |_: &GraphBuilder, [x]: [Value; 1]| ([x], [x]);
+        g.while_collecting(9, [g.input("x", f32::<u64>([]))], is_below_a_draw, body).1[0]
     } => OpError::Invalid(_),
     more_turns_than_are_recorded: |g| {
         let x = g.input("x", f32([sym("n", 0..=1 << 30)]));

@@ -101,9 +101,11 @@ impl GraphBuilder {
         condition: impl Fn(&GraphBuilder, &[Value]) -> Value,
         body: impl Fn(&GraphBuilder, &[Value]) -> (Vec<Value>, Vec<Value>),
     ) -> (Vec<Value>, Vec<Value>) {
-        let wrong = self.operand_types("while_collecting", carried).is_err();
+        let wrong = self.operand_types(METHOD, carried).is_err();
         if wrong || most == 0 {
-            return self.loop_collecting_values(0u64, carried, |g, _, carried| body(g, carried));
+            let turn = |g: &GraphBuilder, _: Turn, carried: &[Value]| body(g, carried);
+            let none = Counted { method: METHOD, turns: DimExpr::constant(0), outputs: &[] };
+            return self.counted_turns(carried, &turn, &none);
         }
         self.collected_while(most, carried, &condition, &body)
     }
@@ -134,7 +136,11 @@ impl GraphBuilder {
         if let Some(mistake) = self.no_condition(METHOD, again) {
             return (vec![mistake; carried.len()], vec![mistake; outputs.len()]);
         }
-        let ((closed, collected), name) = (left.close(Ends::When(again)), g.name().to_owned());
+        let (closed, collected) = match left.close(Ends::When(again)) {
+            Ok(closed) => closed,
+            Err(wrong) => return wrong.results(&g.last(), METHOD, carried, &outputs),
+        };
+        let name = g.name().to_owned();
         let results = closed.results(&g.last(), most);
         let (left, buffers) = results[1..].split_at(carried.len());
         let rows_taken = |g: &GraphBuilder| collected.rows(g, buffers, &g.extent_of(results[0], 0..=most));

@@ -1,7 +1,7 @@
 //! Turns that are counted: as many as an extent says, one after the other where that is known and little, else
 //! recorded once. Each gives outputs besides what it leaves.
 
-use super::loop_::MOST_TURNS;
+use super::loop_::{MOST_TURNS, left_as_it_begins};
 use super::scan::{ScanAxis, Scanned};
 use super::turns::{Closed, Collected, Ends, Numbered, Wrong, number, rows_of};
 use crate::builder::{GraphBuilder, Value};
@@ -153,10 +153,13 @@ impl GraphBuilder {
         let first = known.clone().unwrap_or_else(|| Ends::When(g.less(number(&g, 0), count)));
         let turns = Numbered::begin(&g, carried, &first);
         let (next, outputs) = body(&g, Turn::Running { i: turns.i, last }, &turns.begun);
-        match turns.leave(&next, (&outputs, op.outputs), &rows, last) {
-            Ok(left) => {
-                let ends = known.unwrap_or_else(|| Ends::When(g.less(left.then, count)));
-                let (closed, name) = (left.close(ends), g.name().to_owned());
+        let closed = turns.leave(&next, (&outputs, op.outputs), &rows, last).and_then(|left| {
+            let ends = known.unwrap_or_else(|| Ends::When(g.less(left.then, count)));
+            left.close(ends)
+        });
+        match closed {
+            Ok(closed) => {
+                let name = g.name().to_owned();
                 self.ended((closed, &g.last()), &name, (&op.turns, rows == op.turns), carried.len())
             }
             Err(wrong) => wrong.results(&g.last(), op.method, carried, &outputs),
@@ -200,11 +203,7 @@ impl GraphBuilder {
         for (i, (&first, &next)) in begun.iter().zip(next).enumerate() {
             self.keeps_state(i, first, next)?;
             let (Some(first), Some(next)) = (self.type_of(first), self.type_of(next)) else { continue };
-            if first != next {
-                let what = format!("what a turn leaves in place {i} and what it begins with");
-                let [a, b] = [next, first].map(|ty| ty.display(&symbols));
-                return Err(OpError::ExtentMismatch { what, a, b });
-            }
+            left_as_it_begins(i, [&next, &first], &symbols)?;
         }
         Ok(())
     }

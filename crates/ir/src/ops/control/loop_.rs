@@ -1,6 +1,6 @@
 //! `Loop`: nodes that are computed again and again, until a condition of theirs is false.
 
-use super::counted::{Counted, Turn, unlike};
+use super::counted::{Counted, Turn};
 use super::turns::{Ends, Turns};
 use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
@@ -11,11 +11,11 @@ use crate::ops::control::loop_states::state_samples;
 use crate::ops::def::LoopEnd;
 use crate::ops::{Grad, Op, OpDef};
 use crate::sample::{Fill, Sample};
-use crate::shape::{f32, i32, sym};
-use pumice_types::{DType, DimExpr};
+use crate::shape::{ValueType, f32, i32, sym};
+use pumice_types::{DType, DimExpr, SymbolTable};
 
-/// Turns at most.
-pub(super) const MOST_TURNS: i64 = 1 << 24;
+/// Turns that a loop takes at most, where its body is recorded.
+pub const MOST_TURNS: i64 = 1 << 24;
 
 crate::op! {
     /// Ends the turns of a loop: the first half of the operands are what the next turn begins with, the second half
@@ -57,12 +57,7 @@ impl OpDef for Loop {
         cx.expect_rank(0, 0)?;
         let carried = cx.len() / 2;
         for i in 0..carried {
-            let (next, first) = (cx.ty(i)?, cx.ty(carried + i)?);
-            if next != first {
-                let what = format!("what a turn leaves in place {i} and what it begins with");
-                let [a, b] = [next, first].map(|ty| ty.display(cx.symbols()));
-                return Err(OpError::ExtentMismatch { what, a, b });
-            }
+            left_as_it_begins(i, [cx.ty(i)?, cx.ty(carried + i)?], cx.symbols())?;
         }
         (0..carried).map(|i| cx.ty(i).cloned()).collect()
     }
@@ -88,6 +83,20 @@ impl OpDef for Loop {
         samples.extend(body_samples());
         samples
     }
+}
+
+/// What a turn leaves in a place has the type of what it begins with there.
+pub(super) fn left_as_it_begins(
+    place: usize,
+    [next, first]: [&ValueType; 2],
+    symbols: &SymbolTable,
+) -> Result<(), OpError> {
+    if next == first {
+        return Ok(());
+    }
+    let what = format!("what a turn leaves in place {place} and what it begins with");
+    let [a, b] = [next, first].map(|ty| ty.display(symbols));
+    Err(OpError::ExtentMismatch { what, a, b })
 }
 
 /// Powers of two until a bound: 0, 1, some and all turns.
@@ -206,18 +215,17 @@ impl GraphBuilder {
         let mut turns = Turns::begin(&g, &Ends::When(first));
         let turn: Vec<Value> = carried.iter().map(|&init| turns.carry(init)).collect();
         let next = body(&g, &turn);
-        if next.len() != carried.len() {
-            let e = unlike("leaves", next.len(), &format!("began with {}", carried.len()));
+        if let Err(e) = g.left_as_begun(&turn, &next) {
             return vec![g.last().wrong_call("while", e); carried.len()];
         }
         let again = condition(&g, &next);
         if let Some(mistake) = self.no_condition("while", again) {
             return vec![mistake; carried.len()];
         }
-        if let Err(e) = turns.draws_nothing() {
-            return vec![g.last().wrong_call("while", e); carried.len()];
+        match turns.close(Ends::When(again), next) {
+            Ok(closed) => closed.results(&g.last(), most),
+            Err(e) => vec![g.last().wrong_call("while", e); carried.len()],
         }
-        turns.close(Ends::When(again), next).results(&g.last(), most)
     }
 
     /// `carried = body(i, carried)` for i, an i32 of rank 0, from 0 to `turns` - 1; less than one turn is none. Few

@@ -52,7 +52,7 @@ impl<'g> Turns<'g> {
 
     /// Whether no node of the turns draws random numbers: those follow from the run and from the node, not from the
     /// turn.
-    pub fn draws_nothing(&self) -> Result<(), OpError> {
+    fn draws_nothing(&self) -> Result<(), OpError> {
         self.g.look(|graph| {
             let of_turns = graph.nodes.iter().skip(self.number as usize);
             match of_turns.clone().find(|node| node.op.stream().is_some()) {
@@ -74,15 +74,16 @@ impl<'g> Turns<'g> {
         begun
     }
 
-    /// The end of the turns: each leaves `next`.
-    pub fn close(self, ends: Ends, next: Vec<Value>) -> Closed {
+    /// The end of the turns: each leaves `next`. All that a turn makes is built, its condition as well.
+    pub fn close(self, ends: Ends, next: Vec<Value>) -> Result<Closed, OpError> {
+        self.draws_nothing()?;
         let (number, running) = (self.number, self.running);
         let (again, turns) = match ends {
             Ends::When(_) => (ends.flag(self.g), None),
             Ends::After(turns) => (self.carried[0], Some(turns)),
         };
         let next = [again].into_iter().chain(next).collect();
-        Closed { number, running, turns, next, carried: self.carried }
+        Ok(Closed { number, running, turns, next, carried: self.carried })
     }
 }
 
@@ -143,7 +144,6 @@ impl<'g> Numbered<'g> {
     ) -> Result<Left<'g>, Wrong> {
         let g = self.turns.g;
         g.left_as_begun(&self.begun, next)?;
-        self.turns.draws_nothing()?;
         let collected = Collected::of(g, outputs, axes, self.outside)?;
         let filled = collected.put(&mut self.turns, outputs, rows, [self.i, last]);
         let then = g.add(self.i, number(g, 1));
@@ -163,8 +163,8 @@ pub(super) struct Left<'g> {
 
 impl Left<'_> {
     /// The end of the turns.
-    pub fn close(self, ends: Ends) -> (Closed, Collected) {
-        (self.turns.close(ends, self.all), self.collected)
+    pub fn close(self, ends: Ends) -> Result<(Closed, Collected), Wrong> {
+        Ok((self.turns.close(ends, self.all)?, self.collected))
     }
 }
 

@@ -6,6 +6,7 @@ use super::unrolled::{MOST_STEPS, State, Steps};
 use crate::loops::Loops;
 use crate::ops::elementwise::min::Min;
 use crate::ops::kv_append::AppendMode;
+use crate::ops::loop_::MOST_TURNS;
 use crate::ops::{
     Add, Carry, Expand, Extent, ExtentOf, Gather, Less, Loop, Reshape, Sub, TensorScatter, Where,
 };
@@ -23,9 +24,9 @@ pub(super) fn expand(op: &RecurrentLayer, graph: &Graph, id: NodeId) -> Option<P
     let hidden = graph.ty(node.input(1)?).shape[0].as_extent()?;
     let symbols = graph.symbols();
     let many = steps.as_extent().is_none_or(|steps| steps > MOST_STEPS) && steps.lower(symbols) > 0;
-    // Positions are i32.
+    // A turn for each step. Numbers of steps, `from` on, are i32.
     let end = steps.upper(symbols).saturating_add(op.from.unsigned_abs());
-    if !(many && end < 1 << 24 && hidden >= LEAST_UNITS)
+    if !(many && end < MOST_TURNS.unsigned_abs() && hidden >= LEAST_UNITS)
         || symbols.names_found(steps)
         || Loops::of(graph).inside(id).is_some()
     {
