@@ -10,12 +10,13 @@ use crate::meaning::StepMeaning;
 use crate::step::StepBuilder;
 use crate::unplaced::{PlacedView, StorageClass, UnplacedUse, UnplacedVersion};
 use pumice_ir::ValueType;
-use pumice_plan::frame::{FindProgram, FoundRow, MOST_COUNTS};
+use pumice_plan::frame::{FindProgram, FoundRow};
 use pumice_plan::kernel::{ArgValue, KernelCall};
 use pumice_plan::kernels::frame::FrameFind;
 use pumice_plan::{
     Access, AdvanceKind, AdvanceOp, Frame, FrameBuilder, FrameSlot, FrameWord, Grid, StepKind,
 };
+use pumice_types::limits::MOST_COUNTS;
 use pumice_types::{DType, DimExpr, SymbolId};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;

@@ -8,10 +8,8 @@ use crate::frame::scalar_ranges;
 use crate::unplaced::{UnplacedProgram, UnplacedStep};
 use pumice_ir::Graph;
 use pumice_plan::{Access, StepKind, View};
+use pumice_types::limits::LARGEST_INDEX;
 use pumice_types::{DimExpr, ScalarId};
-
-/// The largest index of an element in a kernel: an index and a step together stay below 2^31.
-pub const LARGEST: u64 = (1 << 31) - (1 << 10);
 
 /// Looks at the steps of an unplaced program while it grows, as long as they are in the caches.
 pub struct Counted<'g> {
@@ -59,9 +57,9 @@ fn check(
         // place that scalars say is compared with the extent before a run).
         let elements = version.ty.shape.iter().fold(1u64, |n, d| n.saturating_mul(d.upper(graph.symbols())));
         let index = largest(&used.view, &upper).min(elements.saturating_sub(1));
-        if index > LARGEST {
+        if index > LARGEST_INDEX {
             let (node, operand) = (step.origin.to_string(), version.name.to_string());
-            return Err(CompileError::Index { node, operand, index, most: LARGEST });
+            return Err(CompileError::Index { node, operand, index, most: LARGEST_INDEX });
         }
     }
     Ok(())

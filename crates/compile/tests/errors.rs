@@ -7,6 +7,7 @@ use pumice_ir::ops::linear_recurrence::{LinearRecurrence, RecurrenceOptions};
 use pumice_ir::ops::recurrent_layer::RecurrentLayer;
 use pumice_ir::shape::DimSpec;
 use pumice_ir::{GraphBuilder, f32, i64, sym};
+use pumice_types::limits::LARGEST_INDEX;
 use pumice_types::{Bytes, Target};
 
 const KIB: u64 = 1 << 10;
@@ -271,7 +272,7 @@ fn loops_that_the_driver_would_end() {
 /// Operands of more elements than kernels count in 32 bits: the node, the operand, its last element.
 #[test]
 fn operands_that_kernels_cannot_count_to() {
-    const MOST: u64 = (1 << 31) - (1 << 10);
+    const MOST: u64 = LARGEST_INDEX;
     let mut target = Target { name: "roomy".into(), ..Target::lavapipe() };
     target.limits.max_allocation = Bytes(64 << 30);
     target.limits.memory = Bytes(512 << 30);

@@ -12,6 +12,7 @@ pub mod encoding;
 pub mod errors;
 pub mod escaped;
 pub mod extents;
+pub mod limits;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 pub mod philox;

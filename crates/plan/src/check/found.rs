@@ -14,12 +14,13 @@ use super::Scope;
 use super::advance::Followed;
 use super::error::{Fault, Findings};
 use super::turns::Turn;
-use crate::frame::{AdvanceKind, AdvanceOp, FoundRow, Frame, FrameSlot, MOST_COUNTS, OF_ROW};
+use crate::frame::{AdvanceKind, AdvanceOp, FoundRow, Frame, FrameSlot, OF_ROW};
 use crate::kernel::{ArgValue, KernelCall};
 use crate::kernels::frame::FrameFind;
 use crate::plan::{Run, Segment, VersionOrigin};
 use crate::region::{RegionKind, Span};
 use crate::step::{Access, Grid, Step, StepId, StepKind, Use, VersionId};
+use pumice_types::limits::MOST_COUNTS;
 use pumice_types::{Bytes, DimExpr, SymbolId, SymbolTable, Var};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -63,7 +63,6 @@ mod written;
 pub(crate) use bindings::BindingLaws;
 pub use bindings::REMEMBERED;
 pub use error::{CheckError, Fault, ProgramRef};
-pub use footprint::LARGEST_INDEX;
 pub use refusal::{Allowance, BindingError, MOST_EVALUATIONS};
 pub(crate) use trip_count::Loops;
 

@@ -16,10 +16,8 @@ use super::turns::Turn;
 use crate::kernels::frame::FrameFind;
 use crate::plan::VersionOrigin;
 use crate::step::{Grid, Step, StepId, StepKind};
+use pumice_types::limits::MOST_CHOICES;
 use pumice_types::{ScalarId, SymbolTable, When};
-
-/// Choices that one step stands under at most.
-const MOST: usize = 8;
 
 /// Checks a step; `symbols` are those of the run.
 pub(super) fn check(
@@ -37,8 +35,8 @@ pub(super) fn check(
 
 fn branches(scope: &Scope<'_>, symbols: &SymbolTable, (id, step): (StepId, &Step)) -> Result<(), String> {
     let all = step.when.branches();
-    if scope.run.is_none() || all.len() > MOST {
-        return Err(format!("it stands under {} choices; {MOST} in a run, else none", all.len()));
+    if scope.run.is_none() || all.len() > MOST_CHOICES {
+        return Err(format!("it stands under {} choices; {MOST_CHOICES} in a run, else none", all.len()));
     }
     let range = |id: ScalarId| scope.plan.scalars.get(id.0 as usize).map_or((i64::MIN, i64::MAX), integers);
     for branch in all {

@@ -12,8 +12,6 @@ use std::sync::OnceLock;
 
 /// The bit of an operand that says that it is a word of the row, not one that the host wrote.
 pub const OF_ROW: u32 = 1 << 31;
-/// The most symbols that a row follows from.
-pub const MOST_COUNTS: usize = 4;
 
 /// Words that follow from found symbols.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

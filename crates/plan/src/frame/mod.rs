@@ -12,7 +12,7 @@ mod builder;
 mod found;
 
 pub use builder::FrameBuilder;
-pub use found::{FindProgram, FoundRow, MOST_COUNTS, OF_ROW};
+pub use found::{FindProgram, FoundRow, OF_ROW};
 
 use pumice_types::{Bindings, DimExpr, EvalError, ScalarId, SymbolId, Var};
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,6 @@
 //! `ExtentOf`: a count that the program finds, as an extent.
 
+use super::found_count::LARGEST;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
@@ -26,9 +27,15 @@ impl OpDef for ExtentOf {
         cx.expect_dtype(0, &[DType::I32])?;
         cx.expect_rank(0, 0)?;
         let symbol = self.extent.as_symbol().and_then(|id| cx.symbols().get(id));
-        if symbol.is_none_or(|s| !s.found) {
+        let Some(symbol) = symbol.filter(|s| s.found) else {
             let shown = cx.show(std::slice::from_ref(&self.extent));
             return Err(OpError::Invalid(format!("{shown} is no symbol that is found")));
+        };
+        if symbol.max > LARGEST.unsigned_abs() {
+            let (name, max) = (&symbol.name, symbol.max);
+            return Err(OpError::Invalid(format!(
+                "{name} may be {max}, and an extent that is found {LARGEST} at most"
+            )));
         }
         one(DType::I32, [])
     }

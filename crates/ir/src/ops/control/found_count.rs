@@ -9,9 +9,10 @@ use crate::ops::{Grad, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::tensor;
 use pumice_types::DType;
+use pumice_types::limits::LARGEST_INDEX;
 
 /// The largest extent that kernels count to.
-const LARGEST: i64 = (1 << 31) - (1 << 10) - 1;
+pub(super) const LARGEST: i64 = LARGEST_INDEX as i64 - 1;
 /// Dtypes of counts.
 const COUNTS: &[DType] = &[DType::I32, DType::I64];
 

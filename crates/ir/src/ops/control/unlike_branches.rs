@@ -2,6 +2,7 @@
 //! after its elements, so that both have one place; how many of them count is a value of the branches, too, and becomes
 //! an extent. So what only one branch finds is found only there.
 
+use super::found_count::LARGEST;
 use crate::builder::{GraphBuilder, Value};
 use crate::ops::{ExtentOf, If};
 use crate::shape::ValueType;
@@ -20,7 +21,7 @@ impl GraphBuilder {
         }
         let symbols = self.symbols()?;
         let axes: Vec<Unlike> = (0..a.rank()).filter_map(|axis| unlike(&a, &b, axis, &symbols)).collect();
-        let counted = axes.iter().all(|(_, most)| *most <= i32::MAX as u64);
+        let counted = axes.iter().all(|(_, most)| *most <= LARGEST.unsigned_abs());
         (counted && !axes.is_empty()).then_some(axes)
     }
 

@@ -68,15 +68,12 @@ use crate::kernels::frame::FrameFind;
 use crate::plan::Run;
 use crate::region::RegionKind;
 use crate::step::{Access, Grid, Step, StepId, StepKind, Use};
+use pumice_types::limits::LARGEST_INDEX;
 use pumice_types::{Bindings, DType, DimExpr, EvalError, ScalarId};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::Arc;
-
-/// The largest index of an element, and the most elements of an iteration, that kernels count to in 32 bits: sums of
-/// an index and a step stay below 2^31, and quotients by `divide.glsl` are exact.
-pub const LARGEST_INDEX: u64 = (1 << 31) - (1 << 10);
 
 /// What breaks a law of one family: a constant, an alignment, a count.
 type Wrong = String;
