@@ -118,13 +118,10 @@ impl Needs<'_> {
         if self.finders.is_empty() || node.op.finds().is_some() {
             return;
         }
-        let mut named = Vec::new();
-        let mut look = |e: &DimExpr| e.visit_vars(|v| named.extend(v.symbol()));
-        node.op.visit_dims(&mut look);
-        node.outputs.iter().flat_map(|&v| self.graph.ty(v).shape.iter()).for_each(look);
-        for finder in named.iter().filter_map(|symbol| self.finders.get(symbol).copied()).collect::<Vec<_>>()
-        {
-            self.needed(finder, when);
+        for symbol in self.graph.symbols_named(node) {
+            if let Some(finder) = self.finders.get(&symbol).copied() {
+                self.needed(finder, when);
+            }
         }
     }
 

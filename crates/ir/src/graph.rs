@@ -286,6 +286,17 @@ impl Graph {
         self.nodes().filter_map(|(id, node)| Some((node.op.finds()?, id))).collect()
     }
 
+    /// The symbols that a node's attributes and the extents of its results name, but for the one that it finds itself.
+    pub fn symbols_named(&self, node: &Node) -> Vec<SymbolId> {
+        let mut named = Vec::new();
+        let mut look = |e: &DimExpr| e.visit_vars(|v| named.extend(v.symbol()));
+        if node.op.finds().is_none() {
+            node.op.visit_dims(&mut look);
+        }
+        node.outputs.iter().flat_map(|&v| self.ty(v).shape.iter()).for_each(look);
+        named
+    }
+
     /// Whether a node reads a value, or it is an output.
     pub fn is_read(&self, value: ValueId) -> bool {
         self.is_output(value) || self.nodes().any(|(_, node)| node.operands().any(|v| v == value))

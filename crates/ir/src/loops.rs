@@ -73,16 +73,11 @@ impl Loops {
     fn follows(&self, graph: &Graph, id: NodeId, found: &BTreeMap<SymbolId, u32>) -> Option<u32> {
         let node = graph.node(id);
         let of_operands = node.operands().find_map(|v| self.of[graph.value(v).def.0.index()]);
-        let mut named = None;
-        let mut look =
-            |e: &DimExpr| e.visit_vars(|v| named = named.or(v.symbol().and_then(|s| found.get(&s).copied())));
-        if node.op.finds().is_none() && node.op.loops().is_none() {
-            node.op.visit_dims(&mut look);
-        }
-        if node.op.loops().is_none() {
-            node.outputs.iter().flat_map(|&v| graph.ty(v).shape.iter()).for_each(look);
-        }
-        of_operands.or(named)
+        let of_symbols = || match node.op.loops() {
+            None => graph.symbols_named(node).iter().find_map(|symbol| found.get(symbol).copied()),
+            Some(_) => None,
+        };
+        of_operands.or_else(of_symbols)
     }
 
     /// Whether there is none.

@@ -153,7 +153,8 @@ fn found_rules(graph: &Graph) -> Vec<BuildError> {
         BuildError::Symbol { name, reason }
     };
     for (id, node) in graph.nodes() {
-        if let Some(early) = found_in(graph, node).into_iter().find(|id| !known.contains(id)) {
+        let early = |id: &SymbolId| graph.symbols.is_found(*id) && !known.contains(id);
+        if let Some(early) = graph.symbols_named(node).into_iter().find(early) {
             wrong.push(error(early, format!("{} names it before it is found", graph.node_name(id))));
         }
         if let Some(symbol) = node.op.finds().filter(|&symbol| !known.insert(symbol)) {
@@ -161,18 +162,6 @@ fn found_rules(graph: &Graph) -> Vec<BuildError> {
         }
     }
     wrong
-}
-
-/// The found symbols that a node names, but for the one that it finds itself.
-fn found_in(graph: &Graph, node: &Node) -> Vec<SymbolId> {
-    let mut named = Vec::new();
-    let mut look = |e: &DimExpr| e.visit_vars(|v| named.extend(v.symbol()));
-    if node.op.finds().is_none() {
-        node.op.visit_dims(&mut look);
-    }
-    node.outputs.iter().flat_map(|&v| graph.ty(v).shape.iter()).for_each(look);
-    named.retain(|id| graph.symbols.is_found(*id));
-    named
 }
 
 fn feed_rules(graph: &Graph) -> Vec<BuildError> {
