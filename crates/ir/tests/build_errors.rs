@@ -4,7 +4,7 @@
 use pumice_ir::error::OpError;
 use pumice_ir::ops::{Conv, Input, MaxPool, StateWrite};
 use pumice_ir::shape::tensor;
-use pumice_ir::{BuildError, FeedKind, Graph, GraphBuilder, Op, Value, f32, i32, sym};
+use pumice_ir::{BuildError, FeedKind, Graph, GraphBuilder, Op, Value, bool_, f32, i32, sym};
 use pumice_types::{DType, DimExpr, Scheme};
 
 /// Every mistake of a graph.
@@ -507,12 +507,122 @@ fn what_data_decide_has_bounds() {
     };
     let deep = |n| build(&move |g: &GraphBuilder| g.output("y", nested(g, g.input("x", i32::<u64>([])), n)));
     assert_eq!(deep(4), Ok(()));
+    // What scalars decide, and what extents do, has a bound of its own, with and without anything that is found.
+    fn known(g: &GraphBuilder, x: Value, of: Value, deep: usize) -> Value {
+        if deep == 0 {
+            return g.neg(x);
+        }
+        let is = g.less(of, g.constant_scalar(DType::I32, deep as f64));
+        let [y] = g.if_(is, |g| [known(g, g.add(x, x), of, deep - 1)], |_| [x]);
+        y
+    }
+    let by_scalar = |n, found: bool| {
+        build(&move |g: &GraphBuilder| {
+            let x = g.input("x", i32::<u64>([]));
+            let y = known(g, x, g.scalar("s", i32::<u64>([]), 0.0, 20.0, 3.0), n);
+            g.output("y", if found { nested(g, y, 1) } else { y });
+        })
+    };
+    let by_extent = |n| {
+        build(&move |g: &GraphBuilder| {
+            let x = g.input("x", i32([sym("n", 1..=20)]));
+            g.output("y", known(g, x, g.extent(x, 0), n));
+        })
+    };
+    assert_eq!([by_scalar(8, false), by_scalar(8, true), by_extent(8)], [Ok(()), Ok(()), Ok(())]);
+    // Turns that are counted are no choice.
+    let in_turns = |n| {
+        build(&move |g: &GraphBuilder| {
+            let (x, s) = (g.input("x", i32([4])), g.scalar("s", i32::<u64>([]), 0.0, 20.0, 3.0));
+            let [y] = g.loop_(100u64, [x], |g, _, [x]| [known(g, x, s, n)]);
+            g.output("y", y);
+        })
+    };
+    assert_eq!(in_turns(8), Ok(()));
     for (met, said) in [
+        (by_scalar(9, false), "9 branches and loops stand in one another here, at most 8 may"),
+        (by_scalar(9, true), "9 branches and loops stand in one another here, at most 8 may"),
+        (by_extent(9), "9 branches and loops stand in one another here, at most 8 may"),
+        (in_turns(9), "9 branches and loops stand in one another here, at most 8 may"),
         (build(&with_host), "the host runs it, and takes no part in the turns of a loop"),
         (build(&with_stop), "finds an extent, a branch or the turns of a loop"),
         (deep(5), "5 branches and loops that data decide stand in one another here, at most 4 may"),
     ] {
         let met = met.expect_err(said);
         assert!(met.contains(said) && met.contains("build_errors.rs"), "{met}");
+    }
+}
+
+/// A kernel takes four counts: what follows from more is told when it is built, whatever the counts are of.
+#[test]
+fn a_value_follows_from_few_counts() {
+    // A value whose axes are as long as so many counts say.
+    fn cut(g: &GraphBuilder, counts: usize) -> Value {
+        let x = g.input("x", f32(vec![9u64; counts]));
+        (0..counts).fold(x, |x, axis| {
+            let n = g.extent_of(g.input(&format!("n{axis}"), i32::<u64>([])), 0..=9);
+            g.narrow(x, axis as i64, 0u64, n)
+        })
+    }
+    // Inside of branches.
+    fn inside(g: &GraphBuilder, x: Value, branches: usize) -> Value {
+        if branches == 0 {
+            return g.exp(x);
+        }
+        let is = g.input(&format!("c{branches}"), bool_::<u64>([]));
+        let [y] = g.if_(is, |g| [inside(g, x, branches - 1)], |_| [x]);
+        y
+    }
+    // Conditions that follow from two counts each, which the host does not know.
+    fn of_sums(g: &GraphBuilder, x: Value, branches: usize) -> Value {
+        if branches == 0 {
+            return g.exp(x);
+        }
+        let of = |name: &str| g.extent_of(g.input(&format!("{name}{branches}"), i32::<u64>([])), 0..=9);
+        let rows = g.narrow(g.input(&format!("x{branches}"), f32([9, 9])), 0, 0u64, of("n"));
+        let cut = g.narrow(rows, 1, 0u64, of("m"));
+        let is = g.less(g.extent(cut, 0), g.extent(cut, 1));
+        let [y] = g.if_(is, |g| [of_sums(g, x, branches - 1)], |_| [x]);
+        y
+    }
+    let build = |body: &dyn Fn(&GraphBuilder) -> Value| {
+        let g = GraphBuilder::new("g");
+        g.output("y", body(&g));
+        g.build().map(|_| ()).map_err(|e| e.to_string())
+    };
+    let under = |counts, branches| build(&|g| inside(g, cut(g, counts), branches));
+    let sums = |branches| build(&|g| of_sums(g, g.input("x", f32([4])), branches));
+    assert_eq!([under(4, 0), under(3, 1), under(2, 2), sums(1), sums(2)], [const { Ok(()) }; 5]);
+    for (met, said) in [
+        (under(5, 0), "it follows from 5 counts that the run finds ("),
+        (under(3, 2), "it follows from 5 counts that the run finds ("),
+        (under(4, 1), "it follows from 5 counts that the run finds ("),
+        (sums(3), "it follows from 6 counts that the run finds ("),
+    ] {
+        let met = met.expect_err(said);
+        assert!(
+            met.contains(said) && met.contains("), at most 4 may") && met.contains("build_errors.rs"),
+            "{met}"
+        );
+    }
+}
+
+/// A symbol that is found is as large as kernels count at most, also where a file says more.
+#[test]
+fn a_found_symbol_is_no_larger_than_kernels_count() {
+    let g = GraphBuilder::new("g");
+    let n = g.extent_of(g.input("count", i32::<u64>([])), 0..=7);
+    g.output("y", g.narrow(g.input("x", f32([7])), 0, 0u64, n));
+    let text = pumice_ir::text::print(&g.build().expect("sound"));
+    let with = |most: u64| text.replace("0..=7 found", &format!("0..={most} found"));
+    assert!(with(7) == text && text.contains("0..=7 found"), "{text}");
+    let told = |most: u64| pumice_ir::text::read(&with(most)).map(|_| ()).map_err(|e| e.to_string());
+    let largest = (1 << 31) - (1 << 10) - 1;
+    for most in [largest + 1, i32::MAX as u64, 4_294_967_301, 1 << 40] {
+        let met = told(most).expect_err("too large");
+        assert!(
+            met.contains(&format!("may be {most}, and an extent that is found {largest} at most")),
+            "{met}"
+        );
     }
 }

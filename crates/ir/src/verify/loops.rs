@@ -6,7 +6,9 @@ use crate::graph::{Graph, Node};
 use crate::loops::{LoopInfo, Loops};
 use crate::ops::OpKind;
 use crate::{Demand, NodeId};
-use pumice_types::{Branch, DimExpr};
+use pumice_types::limits::{MOST_CHOICES, MOST_COUNTS};
+use pumice_types::{DimExpr, SymbolId, When};
+use std::collections::BTreeSet;
 
 /// What a turn makes leaves the loop as a result alone; loops write the states that they carry and hold no other loop.
 pub(super) fn loop_rules(graph: &Graph, loops: &Loops) -> Vec<BuildError> {
@@ -80,23 +82,55 @@ fn names_a_turn(loops: &Loops, (_, node): (NodeId, &Node)) -> bool {
     names
 }
 
-/// Branches and loops by data that stand in one another at most: a step's grid follows from all of them, and kernels
-/// take so many counts.
-const MOST_NESTED: usize = 4;
-
-/// Data decide few branches and loops that stand in one another; the first node that is too deep.
+/// Few choices stand in one another, data decide few of them, and little that a run finds decides how much one node
+/// has to do: kernels take so many counts. The first node that breaks it.
 pub(super) fn nesting_rule(graph: &Graph, loops: &Loops) -> Option<BuildError> {
-    graph.symbols.found().next()?;
     let demand = Demand::of(graph);
+    let wrong = |(id, node): (NodeId, &Node)| {
+        let reason = too_deep(graph, loops, &demand.when(id)).or_else(|| {
+            (of_too_many(graph, loops, &demand.when(id), node)).filter(|_| counts(graph, id, node))
+        })?;
+        Some(BuildError::Loop { node: graph.node_name(id).to_owned(), reason })
+    };
+    graph.nodes().find_map(wrong)
+}
+
+/// Choices that a step asks for: whether a turn is there that is counted before the run, none does.
+fn asked<'w>(loops: &Loops, when: &'w When) -> impl Iterator<Item = &'w DimExpr> {
     let is_counted = |e: &DimExpr| loops.all.iter().any(|l| l.turns.is_some() && l.running == *e);
-    let by_data = |b: &&Branch| graph.symbols.names_found(&b.taken) && !is_counted(&b.taken);
-    let depth = |id: NodeId| demand.when(id).branches().iter().filter(by_data).count();
-    let (deep, _) = graph.nodes().find(|(id, _)| depth(*id) > MOST_NESTED)?;
-    Some(BuildError::Loop {
-        node: graph.node_name(deep).to_owned(),
-        reason: format!(
-            "{} branches and loops that data decide stand in one another here, at most {MOST_NESTED} may",
-            depth(deep)
-        ),
+    when.branches().iter().map(|b| &b.taken).filter(move |taken| !is_counted(taken))
+}
+
+/// What is wrong with the choices that a node stands under.
+fn too_deep(graph: &Graph, loops: &Loops, when: &When) -> Option<String> {
+    let all = asked(loops, when).count();
+    let by_data = asked(loops, when).filter(|taken| graph.symbols.names_found(taken)).count();
+    let (count, what, most) = match () {
+        () if by_data > MOST_COUNTS => (by_data, "branches and loops that data decide", MOST_COUNTS),
+        () if all > MOST_CHOICES => (all, "branches and loops", MOST_CHOICES),
+        () => return None,
+    };
+    Some(format!("{count} {what} stand in one another here, at most {most} may"))
+}
+
+/// What is wrong with all that a node's work follows from: extents that are found, and choices of data.
+fn of_too_many(graph: &Graph, loops: &Loops, when: &When, node: &Node) -> Option<String> {
+    graph.symbols.found().next()?;
+    let mut named = graph.symbols_named(node);
+    asked(loops, when).for_each(|taken| taken.visit_vars(|v| named.extend(v.symbol())));
+    let found: BTreeSet<SymbolId> = named.into_iter().filter(|id| graph.symbols.is_found(*id)).collect();
+    (found.len() > MOST_COUNTS).then(|| {
+        let names: Vec<&str> = found.iter().filter_map(|&id| Some(&*graph.symbols.get(id)?.name)).collect();
+        let names = names.join(", ");
+        format!(
+            "it follows from {} counts that the run finds ({names}), at most {MOST_COUNTS} may",
+            found.len()
+        )
     })
+}
+
+/// Whether a kernel counts what a node has to do: not where the host runs it, nor where it is a view of its operand.
+fn counts(graph: &Graph, id: NodeId, node: &Node) -> bool {
+    let is_host = node.op.kind() == OpKind::Host && node.op.expand(graph, id).is_none();
+    !is_host && !node.op.is_movement()
 }
