@@ -5,6 +5,7 @@
 //! share runs where either is taken; what is known when weights are loaded, always.
 
 use crate::cx::{LowerCx, LowerResult};
+use crate::error::CompileError;
 use crate::unplaced::{UnplacedProgram, UnplacedUse};
 use crate::{load, loops};
 use pumice_plan::{Access, Grid, StepKind};
@@ -14,7 +15,7 @@ use pumice_types::When;
 ///
 /// # Errors
 /// A step that the host cannot leave out.
-pub fn settle(cx: &mut LowerCx<'_>) -> LowerResult {
+pub fn settle(cx: &mut LowerCx<'_>) -> Result<(), CompileError> {
     let of = loops::of_steps(&cx.unplaced, &|version| cx.counts_of(version));
     refuse_host(cx, &of)?;
     if cx.unplaced.steps.iter().all(|step| step.when.is_always()) {
@@ -27,18 +28,20 @@ pub fn settle(cx: &mut LowerCx<'_>) -> LowerResult {
     take_counted(&mut cx.unplaced);
     for at in 0..cx.unplaced.steps.len() {
         if !cx.unplaced.steps[at].when.is_always() {
-            multiply(cx, at)?;
+            let origin = cx.unplaced.steps[at].origin.clone();
+            multiply(cx, at).map_err(|refusal| cx.unsupported_run(&origin, refusal))?;
         }
     }
     Ok(())
 }
 
 /// The host takes no part in a loop that is replayed.
-fn refuse_host(cx: &LowerCx<'_>, of: &[Option<u32>]) -> LowerResult {
+fn refuse_host(cx: &LowerCx<'_>, of: &[Option<u32>]) -> Result<(), CompileError> {
     let mut inside = cx.unplaced.steps.iter().zip(of).filter(|(_, of)| of.is_some());
     match inside.find(|(step, _)| matches!(step.kind, StepKind::Host)) {
         Some((step, _)) => {
-            Err(format!("{} is run by the host, which takes no part in a loop", step.origin).into())
+            let why = "the host runs it, and takes no part in a loop";
+            Err(cx.unsupported_run(&step.origin, why.into()))
         }
         None => Ok(()),
     }

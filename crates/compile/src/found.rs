@@ -5,10 +5,11 @@
 //! word of row `r` is numbered apart from the words that the host writes; [`flatten`] gives all of them their places.
 
 use crate::cx::{LowerCx, LowerResult, Refusal};
+use crate::error::CompileError;
 use crate::frame;
 use crate::meaning::StepMeaning;
 use crate::step::StepBuilder;
-use crate::unplaced::{PlacedView, StorageClass, UnplacedUse, UnplacedVersion};
+use crate::unplaced::{PlacedView, StorageClass, UnplacedStep, UnplacedUse, UnplacedVersion};
 use pumice_ir::ValueType;
 use pumice_plan::frame::{FindProgram, FoundRow};
 use pumice_plan::kernel::{ArgValue, KernelCall};
@@ -26,10 +27,15 @@ use std::sync::Arc;
 /// its row above these bits, 0 for none.
 const ROW_BITS: u32 = 20;
 
+/// Rows at most: so many numbers there are above those bits.
+const MOST_ROWS: usize = (1 << (u32::BITS - ROW_BITS)) - 1;
+
 /// Rows, and the counts that become extents.
 #[derive(Default)]
 pub struct Found {
     rows: Vec<Row>,
+    /// Whether more rows or words were asked for than can be numbered; [`fill`] refuses that.
+    too_many: bool,
     /// Where the count of each symbol is: one word.
     counts: BTreeMap<SymbolId, PlacedView>,
     programs: Vec<FindProgram>,
@@ -41,8 +47,6 @@ struct Row {
     symbols: Vec<SymbolId>,
     words: FrameBuilder,
     version: UnplacedVersion,
-    /// Whose words there were first.
-    origin: Arc<str>,
 }
 
 impl Found {
@@ -52,6 +56,12 @@ impl Found {
         let (row, number) = split(word)?;
         self.rows.get(row).map(|row| (number, row.version))
     }
+}
+
+/// The number that a word of a row has while rows have no place; none where that would be another word's.
+fn joined(row: usize, word: FrameWord) -> Option<FrameWord> {
+    let fits = row < MOST_ROWS && word.0 >> ROW_BITS == 0;
+    fits.then(|| FrameWord(((row as u32 + 1) << ROW_BITS) | word.0))
 }
 
 /// The row of a word while rows have no place, and its number there; none where the host writes it.
@@ -73,8 +83,14 @@ impl LowerCx<'_> {
         if named.is_empty() {
             return None;
         }
-        let known = self.found.rows.iter().position(|row| row.symbols == named);
-        Some(known.unwrap_or_else(|| self.add_row(named)))
+        match self.found.rows.iter().position(|row| row.symbols == named) {
+            None if self.found.rows.len() == MOST_ROWS => {
+                self.found.too_many = true;
+                Some(0)
+            }
+            None => Some(self.add_row(named)),
+            known => known,
+        }
     }
 
     /// A word that `intern` makes of these expressions: of the row of the found symbols that they name, else one that
@@ -87,7 +103,10 @@ impl LowerCx<'_> {
         match self.row_for(expressions) {
             Some(row) => {
                 let word = intern(&mut self.found.rows[row].words);
-                FrameWord(((row as u32 + 1) << ROW_BITS) | word.0)
+                joined(row, word).unwrap_or_else(|| {
+                    self.found.too_many = true;
+                    FrameWord((row as u32 + 1) << ROW_BITS)
+                })
             }
             None => intern(&mut self.frame),
         }
@@ -109,8 +128,7 @@ impl LowerCx<'_> {
         let names: Vec<&str> = symbols.iter().filter_map(|&id| Some(&*table.get(id)?.name)).collect();
         let (name, class) = (format!("found {}", names.join(", ")), StorageClass::Found(row as u32));
         let version = self.unplaced.add(name, class, &ValueType::fixed(DType::U32, &[]), 0);
-        let origin = self.origin();
-        self.found.rows.push(Row { symbols, words: FrameBuilder::new(), version, origin });
+        self.found.rows.push(Row { symbols, words: FrameBuilder::new(), version });
         row
     }
 
@@ -137,29 +155,44 @@ impl LowerCx<'_> {
 /// A step for each row that fills it, after all words are known.
 ///
 /// # Errors
-/// A row of more symbols than a step takes; a count that is nowhere; what does not go together with found extents yet.
-pub fn fill(cx: &mut LowerCx<'_>) -> LowerResult {
+/// A row of more symbols than a step takes; more rows or words than are numbered; a count that is nowhere; what does not
+/// go together with found extents yet.
+pub fn fill(cx: &mut LowerCx<'_>) -> Result<(), CompileError> {
     if cx.graph.symbols().found().next().is_none() {
         return Ok(());
     }
     refuse_others(cx)?;
-    for row in 0..cx.found.rows.len() {
-        let program = program(cx, row)?;
-        cx.found.programs.push(program);
-        step(cx, row)?;
+    if cx.found.too_many || cx.frame.end().0 >> ROW_BITS != 0 {
+        let why = format!(
+            "{MOST_ROWS} sets of found extents and {} words that vary of each are told apart, it has more",
+            1 << ROW_BITS
+        );
+        return Err(cx.unsupported_run(cx.graph.name(), why.into()));
     }
-    if cx.frame.end().0 >> ROW_BITS != 0 {
-        return Err("it has more words that vary than are counted beside found ones".into());
+    for row in 0..cx.found.rows.len() {
+        let filled = program(cx, row).and_then(|program| {
+            cx.found.programs.push(program);
+            step(cx, row)
+        });
+        filled.map_err(|refusal| cx.unsupported_run(&reader(cx, row), refusal))?;
     }
     Ok(())
 }
 
+/// Whose step reads a row first.
+fn reader(cx: &LowerCx<'_>, row: usize) -> Arc<str> {
+    let version = cx.found.rows[row].version;
+    let reads = |step: &&UnplacedStep| step.uses.iter().any(|u| u.version == version);
+    cx.unplaced.steps.iter().find(reads).map_or_else(|| cx.origin(), |step| step.origin.clone())
+}
+
 /// What does not go together with found extents yet.
-fn refuse_others(cx: &LowerCx<'_>) -> LowerResult {
+fn refuse_others(cx: &LowerCx<'_>) -> Result<(), CompileError> {
     let symbols = cx.graph.symbols();
     match cx.checks.iter().find(|c| symbols.names_found(&c.value)) {
         Some(check) => {
-            Err(format!("{} would depend on an extent that only the run finds", check.what).into())
+            let why = "it would depend on an extent that only the run finds";
+            Err(cx.unsupported_run(&check.what, why.into()))
         }
         None => Ok(()),
     }
@@ -191,10 +224,10 @@ pub fn tell_host(cx: &mut LowerCx<'_>) {
 
 /// The instructions that make the words of a row. Temporaries are words of it, which has a multiple of four.
 fn program(cx: &mut LowerCx<'_>, row: usize) -> LowerResult<FindProgram> {
-    let Row { symbols, words, origin, .. } = &mut cx.found.rows[row];
+    let Row { symbols, words, .. } = &mut cx.found.rows[row];
     if symbols.len() > MOST_COUNTS {
         let why = format!(
-            "`{origin}` follows from {} found extents, branches and loops at once, at most {MOST_COUNTS}",
+            "it follows from {} found extents, branches and loops at once, at most {MOST_COUNTS}",
             symbols.len()
         );
         return Err(why.into());
@@ -315,5 +348,24 @@ fn place_words(call: &mut KernelCall, grid: &mut Grid, frame: &Frame) {
     }
     if let Grid::Frame { word, .. } = grid {
         *word = at(*word);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number of row 4,095 was that of a word that the host writes.
+    #[test]
+    fn a_word_is_of_its_row_or_has_no_number() {
+        let last = (1 << ROW_BITS) - 1;
+        for (row, word) in [(0, 0), (0, last), (7, 300), (MOST_ROWS - 1, 0), (MOST_ROWS - 1, last)] {
+            assert_eq!(joined(row, FrameWord(word)).and_then(split), Some((row, word)));
+        }
+        for (row, word) in [(0, last + 1), (MOST_ROWS, 0), (MOST_ROWS + 1, 0), (usize::MAX, 0), (0, u32::MAX)]
+        {
+            assert_eq!(joined(row, FrameWord(word)), None, "{row}, {word}");
+        }
+        assert_eq!(split(FrameWord(last)), None);
     }
 }

@@ -16,15 +16,15 @@ pub fn word(frame: &mut FrameBuilder, expr: &DimExpr) -> FrameWord {
     }
 }
 
-/// Consecutive words.
+/// Consecutive words, which are grids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct GridRange {
     first: FrameWord,
     len: u32,
 }
 
 /// Grids in a row of their own, which one instruction can clear: where each begins, and the row. Equal grids are one.
-pub fn grids_in_a_row(frame: &mut FrameBuilder, grids: &[[DimExpr; 3]]) -> (Vec<FrameWord>, Row) {
+pub fn grids_in_a_row(frame: &mut FrameBuilder, grids: &[[DimExpr; 3]]) -> (Vec<FrameWord>, GridRange) {
     let first = frame.end();
     let mut at: IndexMap<&[DimExpr; 3], FrameWord> = IndexMap::new();
     let mut place = |grid| {
@@ -34,13 +34,13 @@ pub fn grids_in_a_row(frame: &mut FrameBuilder, grids: &[[DimExpr; 3]]) -> (Vec<
         })
     };
     let words = grids.iter().map(&mut place).collect();
-    (words, Row { first, len: frame.end().0 - first.0 })
+    (words, GridRange { first, len: frame.end().0 - first.0 })
 }
 
 /// Gives the frame its advance program: scalars take their next values, all at once, then every expression of them is
 /// computed anew. `advances` lists the scalars that advance and by what. Where replays can stop, `grids` are cleared
 /// once they have, and scalars stay.
-pub fn finish(frame: &mut FrameBuilder, advances: &[(ScalarId, DimExpr)], grids: Option<Row>) {
+pub fn finish(frame: &mut FrameBuilder, advances: &[(ScalarId, DimExpr)], grids: Option<GridRange>) {
     if advances.is_empty() && grids.is_none() {
         return;
     }
@@ -117,10 +117,6 @@ impl Emits for Emit<'_> {
         dst.0
     }
 
-    fn constant(&mut self, value: i64) -> u32 {
-        self.binary(AdvanceKind::Const, value as u32, 0)
-    }
-
     fn var(&mut self, v: Var) -> u32 {
         self.frame
             .intern(match v {
@@ -138,7 +134,9 @@ trait Emits {
     fn binary(&mut self, op: AdvanceKind, a: u32, b: u32) -> u32;
 
     /// A word with that value.
-    fn constant(&mut self, value: i64) -> u32;
+    fn constant(&mut self, value: i64) -> u32 {
+        self.binary(AdvanceKind::Const, value as u32, 0)
+    }
 
     /// The word that a variable is.
     fn var(&mut self, v: Var) -> u32;
@@ -226,10 +224,6 @@ impl Emits for Find<'_> {
         let dst = self.row.own(FrameSlot::Temporary);
         self.ops.push(AdvanceOp { op, dst, a, b });
         dst.0 | OF_ROW
-    }
-
-    fn constant(&mut self, value: i64) -> u32 {
-        self.binary(AdvanceKind::Const, value as u32, 0)
     }
 
     fn var(&mut self, v: Var) -> u32 {

@@ -110,9 +110,9 @@ fn lower_range(cx: &mut LowerCx<'_>) -> Result<(), CompileError> {
     cx.unplaced.states = boundary::final_states(cx).map_err(defect)?;
     boundary::feeds(cx).map_err(|r| CompileError::Options(r.0))?;
     boundary::outputs(cx).map_err(defect)?;
-    branches::settle(cx).map_err(|r| CompileError::Options(r.0))?;
+    branches::settle(cx)?;
     found::tell_host(cx);
-    found::fill(cx).map_err(|r| CompileError::Options(r.0))?;
+    found::fill(cx)?;
     boundary::advance(cx).map_err(defect)?;
     cx.flat = found::flatten(cx);
     let conditions = cx.graph.constraints().iter().map(|c| {

@@ -5,7 +5,7 @@
 //! zero, so that later replays have no groups: they end at once and write nothing.
 
 use crate::cx::{LowerCx, LowerResult};
-use crate::frame::{self, Row};
+use crate::frame::{self, GridRange};
 use crate::load;
 use crate::unplaced::{PlacedView, UnplacedUse};
 use pumice_plan::{Access, Grid, StepKind};
@@ -15,7 +15,7 @@ pub struct Stop {
     /// One word: not 0 where this replay is the last.
     pub count: PlacedView,
     /// The grids of all dispatches.
-    pub grids: Row,
+    pub grids: GridRange,
 }
 
 /// Puts the grids of all steps so far into the frame, where the graph has a stop.
@@ -30,7 +30,7 @@ pub fn prepare(cx: &mut LowerCx<'_>) -> LowerResult<Option<Stop>> {
 /// Gives every dispatch that is not of the load program a grid in the row (431 steps of a decoder: 1.71 ms a token,
 /// 1.68 with grids that are fixed; H200, driver 580.159.04, 2026-11-23): after the stop a replay ends as soon as the
 /// device has read the grids.
-fn gather(cx: &mut LowerCx<'_>) -> LowerResult<Row> {
+fn gather(cx: &mut LowerCx<'_>) -> LowerResult<GridRange> {
     let is_load = load::load_steps(&cx.unplaced);
     let steps = cx.unplaced.steps.iter().zip(&is_load).enumerate().filter(|(_, (_, is_load))| !**is_load);
     let mut dispatches = Vec::new();

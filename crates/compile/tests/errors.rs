@@ -6,9 +6,10 @@ use pumice_cpu_ref::RefEval;
 use pumice_ir::ops::linear_recurrence::{LinearRecurrence, RecurrenceOptions};
 use pumice_ir::ops::recurrent_layer::RecurrentLayer;
 use pumice_ir::shape::DimSpec;
-use pumice_ir::{GraphBuilder, f32, i64, sym};
-use pumice_types::limits::LARGEST_INDEX;
-use pumice_types::{Bytes, Target};
+use pumice_ir::{GraphBuilder, Value, f32, i32, i64, sym};
+use pumice_plan::CheckedPlan;
+use pumice_types::limits::{LARGEST_INDEX, MOST_CHOICES};
+use pumice_types::{Bytes, DType, Target};
 
 const KIB: u64 = 1 << 10;
 
@@ -316,4 +317,53 @@ fn guards_larger_than_an_allocation_are_refused() {
     let graph = g.build().expect("sound");
     let refused = compile(&graph, &Target::lavapipe(), &options, &RefEval).expect_err("with its guard");
     assert!(matches!(refused, CompileError::TooLarge { .. }), "{refused:?}");
+}
+
+/// What the builder lets pass and no kernel counts, is told of its node, and is no wrong option: a view of as many
+/// counts as its reader would have to know at once.
+#[test]
+fn counts_that_only_a_copy_would_follow_from() {
+    let build = |g: &GraphBuilder| {
+        let x = g.input("x", f32([9u64; 5]));
+        let cut = (0..5).fold(x, |x, axis| {
+            let n = g.extent_of(g.input(&format!("n{axis}"), i32::<u64>([])), 0..=9);
+            g.named(&format!("cut{axis}")).narrow(x, axis, 0u64, n)
+        });
+        g.output("y", cut);
+    };
+    let text = match refusal(build, &Target::lavapipe(), &Options::default()) {
+        CompileError::Unsupported(nodes) => {
+            nodes.iter().map(|n| format!("{}: {}", n.node, n.reason)).collect::<Vec<_>>().join("; ")
+        }
+        other => panic!("{other}"),
+    };
+    assert!(
+        text.contains("it follows from 5 found extents, branches and loops at once, at most 4"),
+        "{text}"
+    );
+}
+
+/// As many choices in one another as a graph may have are as many as the checker lets a step stand under.
+#[test]
+fn as_many_choices_as_there_may_be_become_a_plan() {
+    fn inside(g: &GraphBuilder, x: Value, of: Value, deep: usize) -> Value {
+        if deep == 0 {
+            return g.exp(x);
+        }
+        let is = g.less(of, g.constant_scalar(DType::I32, deep as f64));
+        let [y] = g.if_(is, |g| [inside(g, g.neg(x), of, deep - 1)], |_| [x]);
+        y
+    }
+    for looped in [false, true] {
+        let g = GraphBuilder::new("deep");
+        let (x, s) = (g.input("x", f32([4u64])), g.scalar("s", i32::<u64>([]), 0.0, 20.0, 3.0));
+        let y = match looped {
+            true => g.loop_(100u64, [x], |g, _, [x]| [inside(g, x, s, MOST_CHOICES)])[0],
+            false => inside(&g, x, s, MOST_CHOICES),
+        };
+        g.output("y", y);
+        let plan = compile(&g.build().expect("sound"), &Target::lavapipe(), &Options::default(), &RefEval);
+        let checked = CheckedPlan::new(plan.expect("compiles"));
+        assert!(checked.is_ok(), "{looped}: {}", checked.map(|_| ()).expect_err("refused"));
+    }
 }

@@ -7,7 +7,7 @@ mod ordered;
 mod values;
 
 use crate::codes::Scales;
-use crate::error::Unsupported;
+use crate::error::{CompileError, Unsupported};
 use crate::found::Found;
 use crate::lower;
 use crate::meaning::{Meanings, StepMeaning};
@@ -241,6 +241,19 @@ impl<'g> LowerCx<'g> {
             types: format!("({}) -> {}", operands.join(", "), results.join(", ")),
             reason: refusal.0,
         }
+    }
+
+    /// A refusal of what a run needs for a step of this label, once its nodes are lowered.
+    pub fn unsupported_run(&self, origin: &str, refusal: Refusal) -> CompileError {
+        let mut ids = self.graph.nodes().map(|(id, _)| id);
+        let refused = match ids.find(|&id| self.graph.node_name(id) == origin) {
+            Some(id) => self.unsupported(id, refusal),
+            None => {
+                let types = "of the run".to_owned();
+                Unsupported { node: origin.to_owned(), op: "step", types, reason: refusal.0 }
+            }
+        };
+        CompileError::Unsupported(vec![refused])
     }
 
     /// The number of the current node in the status block.
