@@ -513,7 +513,7 @@ impl GraphBuilder {
     }
 
     /// The symbols so far; none while the builder is being asked something else.
-    pub(crate) fn symbols(&self) -> Option<SymbolTable> {
+    pub fn symbols(&self) -> Option<SymbolTable> {
         self.inner.try_borrow().ok().map(|inner| inner.graph.symbols.clone())
     }
 

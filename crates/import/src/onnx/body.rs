@@ -2,49 +2,76 @@
 //!
 //! A name is a value that the subgraph made, one of its constants, or one of the graph around it.
 
-use super::{OnnxAttribute, OnnxError, OnnxGraph, OnnxGraphNode, OnnxInputs, OnnxNode, Results};
+use super::call::Node;
+use super::{OnnxAttribute, OnnxError, OnnxGraph, OnnxGraphNode, OnnxInputs, Results};
 use pumice_ir::{GraphBuilder, Value};
 use pumice_types::{DType, DimExpr, Tensor};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 /// Subgraphs that stand in one another at most.
 const MOST_DEPTH: u32 = 6;
 
-/// A subgraph with its nodes as rules see them.
+/// Nodes that the subgraphs of one node make at most, those of subgraphs inside of them among them.
+const MOST_NODES: u32 = 1 << 16;
+
+/// What the subgraphs of one node share with those inside of them, however often each is built.
+pub(super) struct Subgraphs {
+    /// Nodes that may yet be made.
+    left: Cell<u32>,
+    /// Constants that were made, by the place of their tensor, which is borrowed all the while.
+    constants: RefCell<BTreeMap<*const Tensor, Value>>,
+}
+
+impl Default for Subgraphs {
+    fn default() -> Subgraphs {
+        Subgraphs { left: Cell::new(MOST_NODES), constants: RefCell::default() }
+    }
+}
+
+impl Subgraphs {
+    /// So many nodes are made, before they are.
+    fn charge(&self, op: &'static str, nodes: usize) -> Result<(), OnnxError> {
+        let left = u32::try_from(nodes.max(1)).ok().and_then(|nodes| self.left.get().checked_sub(nodes));
+        self.left.set(left.unwrap_or(0));
+        left.map(|_| ()).ok_or(OnnxError::Nodes { op, most: MOST_NODES })
+    }
+
+    /// The value of a tensor of a subgraph, which is one however often that is built.
+    pub fn constant(&self, g: &GraphBuilder, tensor: &Tensor) -> Value {
+        let place = std::ptr::from_ref(tensor);
+        *self.constants.borrow_mut().entry(place).or_insert_with(|| g.constant(tensor.clone()))
+    }
+}
+
+/// A subgraph.
 pub(super) struct Body<'a> {
     /// The op that it is of.
-    op: &'static str,
+    pub op: &'static str,
     pub graph: &'a OnnxGraph,
-    nodes: Vec<OnnxNode>,
+    pub opset: i64,
+    pub subgraphs: &'a Subgraphs,
 }
 
 impl<'a> Body<'a> {
-    pub fn of(op: &'static str, graph: &'a OnnxGraph, opset: i64) -> Body<'a> {
-        let node = |node: &OnnxGraphNode| OnnxNode {
-            op: node.op.clone(),
-            opset,
-            attributes: node.attributes.clone(),
-            outputs: node.outputs.iter().map(|name| !name.is_empty()).collect(),
-        };
-        Body { op, graph, nodes: graph.nodes.iter().map(node).collect() }
-    }
-
     /// Builds it with these values as its inputs; its outputs.
     ///
     /// # Errors
-    /// Subgraphs that stand too deep in one another: turns that are built one after the other multiply.
+    /// Subgraphs that stand too deep in one another, or make too many nodes: turns that are built one after the other
+    /// multiply.
     pub fn build(&self, g: &GraphBuilder, inputs: &[Value], around: &mut dyn OnnxInputs) -> Results {
         if around.depth() >= MOST_DEPTH {
             return Err(OnnxError::Depth { op: self.op, most: MOST_DEPTH });
         }
+        self.subgraphs.charge(self.op, self.graph.nodes.len())?;
         let values = self.graph.inputs.iter().map(String::as_str).zip(inputs.iter().copied()).collect();
-        let initializers = &self.graph.initializers;
-        let mut scope = Scope { g, values, initializers, around, missing: None };
-        for (node, names) in self.nodes.iter().zip(&self.graph.nodes) {
-            let made = super::build(g, node, &mut Inputs { names: &names.inputs, scope: &mut scope });
+        let (initializers, subgraphs) = (&self.graph.initializers, self.subgraphs);
+        let mut scope = Scope { g, values, initializers, subgraphs, around, missing: None };
+        for node in &self.graph.nodes {
+            let inputs = &mut Inputs { names: &node.inputs, scope: &mut scope };
+            let made = super::built(g, Node::inside(node, self.opset), inputs, self.subgraphs);
             scope.missing.take().map_or(Ok(()), |name| Err(self.no_value(name)))?;
-            scope.values.extend(names.outputs.iter().map(String::as_str).zip(made?));
+            scope.values.extend(node.outputs.iter().map(String::as_str).zip(made?));
         }
         let output = |name: &String| scope.value(name).ok_or_else(|| self.no_value(name.clone()));
         self.graph.outputs.iter().map(output).collect()
@@ -53,23 +80,30 @@ impl<'a> Body<'a> {
     /// Whether an output is that input in every turn, or true.
     pub fn keeps(&self, output: usize, input: usize) -> bool {
         let Some(mut name) = self.graph.outputs.get(output) else { return false };
+        let made_by = self.makers();
         // Names in a ring are told where the nodes are built.
-        for _ in &self.nodes {
-            let Some(node) = self.made_by(name, "Identity") else { break };
+        for _ in &self.graph.nodes {
+            let Some(node) = made_by.get(name.as_str()).filter(|node| node.op == "Identity") else { break };
             let Some(from) = node.inputs.first() else { return false };
             name = from;
         }
-        self.graph.inputs.get(input) == Some(name) || self.data_of(name).and_then(truth) == Some(true)
+        let data = || self.data_of(name, made_by.get(name.as_str()).copied());
+        self.graph.inputs.get(input) == Some(name) || data().and_then(truth) == Some(true)
     }
 
-    /// The node of that op which makes a value.
-    fn made_by(&self, name: &String, op: &str) -> Option<&'a OnnxGraphNode> {
-        self.graph.nodes.iter().find(|node| node.outputs.contains(name)).filter(|node| node.op == op)
+    /// The node that makes each value: the first, where several do.
+    fn makers(&self) -> BTreeMap<&'a str, &'a OnnxGraphNode> {
+        let mut made_by = BTreeMap::new();
+        for node in &self.graph.nodes {
+            node.outputs.iter().for_each(|name| _ = made_by.entry(name.as_str()).or_insert(node));
+        }
+        made_by
     }
 
-    /// The data of a constant.
-    fn data_of(&self, name: &String) -> Option<&'a Tensor> {
-        match self.made_by(name, "Constant").and_then(|node| node.attributes.get("value")) {
+    /// The data of a constant, which that node makes if any does.
+    fn data_of(&self, name: &String, made_by: Option<&'a OnnxGraphNode>) -> Option<&'a Tensor> {
+        let constant = made_by.filter(|node| node.op == "Constant");
+        match constant.and_then(|node| node.attributes.get("value")) {
             Some(OnnxAttribute::Tensor(tensor)) => Some(tensor),
             _ => self.graph.initializers.get(name),
         }
@@ -102,14 +136,14 @@ impl<'t, 'a> Turns<'t, 'a> {
 
     /// Its outputs, which are any values where it is wrong: [`Turns::finish`] tells.
     pub fn turn(&self, g: &GraphBuilder, inputs: &[Value]) -> Vec<Value> {
-        match self.body.build(g, inputs, &mut **self.around.borrow_mut()) {
-            Ok(outputs) => outputs,
-            Err(e) => {
-                self.error.borrow_mut().get_or_insert(e);
-                let any = inputs.first().copied().unwrap_or_else(|| g.constant_scalar(DType::Bool, 0.0));
-                vec![any; self.body.graph.outputs.len()]
+        if self.error.borrow().is_none() {
+            match self.body.build(g, inputs, &mut **self.around.borrow_mut()) {
+                Ok(outputs) => return outputs,
+                Err(e) => *self.error.borrow_mut() = Some(e),
             }
         }
+        let any = inputs.first().copied().unwrap_or_else(|| g.constant_scalar(DType::Bool, 0.0));
+        vec![any; self.body.graph.outputs.len()]
     }
 
     /// The results, unless a turn was wrong.
@@ -123,6 +157,7 @@ struct Scope<'s> {
     g: &'s GraphBuilder,
     values: BTreeMap<&'s str, Value>,
     initializers: &'s BTreeMap<String, Tensor>,
+    subgraphs: &'s Subgraphs,
     around: &'s mut dyn OnnxInputs,
     /// A name that is nowhere.
     missing: Option<String>,
@@ -135,7 +170,7 @@ impl Scope<'_> {
         }
         let value = match self.initializers.get_key_value(name) {
             Some((name, tensor)) => {
-                let value = self.g.constant(tensor.clone());
+                let value = self.subgraphs.constant(self.g, tensor);
                 self.values.insert(name, value);
                 Some(value)
             }

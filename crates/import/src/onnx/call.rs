@@ -1,28 +1,53 @@
 //! What rules read: attributes with ONNX's defaults, inputs as values and as constants.
 
-use super::{OnnxAttribute, OnnxError, OnnxGraph, OnnxInputs, OnnxNode, Results};
+use super::body::Subgraphs;
+use super::{OnnxAttribute, OnnxError, OnnxGraph, OnnxGraphNode, OnnxInputs, OnnxNode, Results};
 use pumice_ir::{GraphBuilder, Value, ValueType};
 use pumice_types::{DType, DimExpr, Tensor};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A node of a graph or of a subgraph: its attributes, which may hold whole graphs and tensors, are borrowed.
+pub(super) struct Node<'a> {
+    pub(super) op: &'a str,
+    pub(super) opset: i64,
+    attributes: &'a BTreeMap<String, OnnxAttribute>,
+    /// Whether each output is named.
+    pub(super) outputs: Vec<bool>,
+}
+
+impl<'a> Node<'a> {
+    pub(super) fn of(node: &'a OnnxNode) -> Node<'a> {
+        let OnnxNode { op, opset, attributes, outputs } = node;
+        Node { op, opset: *opset, attributes, outputs: outputs.clone() }
+    }
+
+    /// A node of a subgraph; it is of the version of the node around.
+    pub(super) fn inside(node: &'a OnnxGraphNode, opset: i64) -> Node<'a> {
+        let OnnxGraphNode { op, attributes, outputs, .. } = node;
+        Node { op, opset, attributes, outputs: outputs.iter().map(|name| !name.is_empty()).collect() }
+    }
+}
 
 /// One node while its rule runs.
 pub(super) struct Call<'a> {
     pub(super) g: &'a GraphBuilder,
     pub(super) op: &'static str,
     pub(super) opset: i64,
-    node: &'a OnnxNode,
+    node: Node<'a>,
     inputs: &'a mut dyn OnnxInputs,
+    /// What all subgraphs share in which it stands, and those that it has.
+    pub(super) subgraphs: &'a Subgraphs,
     read: BTreeSet<&'static str>,
 }
 
 impl<'a> Call<'a> {
     pub(super) fn new(
         g: &'a GraphBuilder,
-        node: &'a OnnxNode,
-        inputs: &'a mut dyn OnnxInputs,
+        node: Node<'a>,
+        (inputs, subgraphs): (&'a mut dyn OnnxInputs, &'a Subgraphs),
         op: &'static str,
     ) -> Call<'a> {
-        Call { g, op, opset: node.opset, node, inputs, read: BTreeSet::new() }
+        Call { g, op, opset: node.opset, node, inputs, subgraphs, read: BTreeSet::new() }
     }
 
     /// Errors where the node has an attribute that its rule did not read.
@@ -330,10 +355,10 @@ impl<'a> Call<'a> {
     }
 
     /// A tensor that may be left out.
-    pub(super) fn tensor(&mut self, name: &'static str) -> Result<Option<Tensor>, OnnxError> {
+    pub(super) fn tensor(&mut self, name: &'static str) -> Result<Option<&'a Tensor>, OnnxError> {
         match self.attribute(name) {
             None => Ok(None),
-            Some(OnnxAttribute::Tensor(t)) => Ok(Some(t.clone())),
+            Some(OnnxAttribute::Tensor(t)) => Ok(Some(t)),
             Some(_) => Err(self.wrong(name, "must be a tensor")),
         }
     }

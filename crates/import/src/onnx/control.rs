@@ -4,13 +4,11 @@ use super::body::{Body, Turns, truth};
 use super::call::Call;
 use super::{OnnxError, Results, Rule, rule};
 use pumice_ir::Value;
+use pumice_ir::ops::loop_::MOST_TURNS;
 use pumice_ir::ops::scan::{Scan, ScanAxis};
 use pumice_types::{DType, DimExpr};
 
 pub(super) const RULES: &[Rule] = &[rule("If", 1, if_), rule("Loop", 11, loop_), rule("Scan", 9, scan)];
-
-/// Turns that a constant trip count may ask for; exporters write larger ones for loops that a condition ends.
-const MOST_TURNS: u64 = 1 << 24;
 
 /// A constant condition is decided here: of its branches one is built.
 fn if_(c: &mut Call<'_>) -> Results {
@@ -40,7 +38,7 @@ fn branches<'a>(c: &mut Call<'a>) -> Result<[Body<'a>; 2], OnnxError> {
 
 fn subgraph<'a>(c: &mut Call<'a>, name: &'static str) -> Result<Body<'a>, OnnxError> {
     let graph = c.graph(name)?;
-    Ok(Body::of(c.op, graph, c.opset))
+    Ok(Body { op: c.op, graph, opset: c.opset, subgraphs: c.subgraphs })
 }
 
 fn expect_places(
@@ -74,8 +72,9 @@ struct LoopNode<'a> {
     begins: Option<bool>,
 }
 
-/// Turns that are known before a run are counted. Others are as many as conditions allow: a constant trip count bounds
-/// them, else what the caller says.
+/// Turns that are known before a run are counted. Others are as many as conditions allow: a trip count that is known
+/// before a run bounds them, else what the caller says. Exporters write larger ones than any loop takes for loops that
+/// a condition ends.
 fn loop_(c: &mut Call<'_>) -> Results {
     let body = subgraph(c, "body")?;
     let carried = (2..c.count()).map(|place| c.x(place)).collect::<Result<Vec<_>, _>>()?;
@@ -83,7 +82,7 @@ fn loop_(c: &mut Call<'_>) -> Results {
     if body.graph.outputs.len() <= carried.len() {
         return Err(c.wrong("body", format!("must have {} outputs or more", carried.len() + 1)));
     }
-    let turns = c.known_expr(0)?.filter(|n| n.as_const().is_none_or(|n| n <= MOST_TURNS as i64));
+    let turns = c.known_expr(0)?.filter(|n| n.as_const().is_none_or(|n| n <= MOST_TURNS));
     let begins = if c.count() > 1 && c.has(1) { known_truth(c, 1)? } else { Some(true) };
     let l = LoopNode { body, carried, turns, begins };
     match (l.begins, &l.turns) {
@@ -109,8 +108,10 @@ fn counted(c: &mut Call<'_>, l: &LoopNode<'_>, turns: DimExpr) -> Results {
 
 fn conditional(c: &mut Call<'_>, l: &LoopNode<'_>) -> Results {
     let g = c.g;
-    let most = match l.turns.as_ref().and_then(DimExpr::as_const) {
-        Some(turns) => turns.max(0).unsigned_abs(),
+    let symbols = g.symbols().unwrap_or_default();
+    let known = l.turns.as_ref().map(|turns| turns.upper(&symbols));
+    let most = match known.filter(|turns| *turns <= MOST_TURNS.unsigned_abs()) {
+        Some(turns) => turns,
         None => c.largest_extent().ok_or(OnnxError::NoLargestExtent { op: c.op })?,
     };
     let limit = c.opt(0).map(|m| g.cast(g.reshape(m, &[]), DType::I64));

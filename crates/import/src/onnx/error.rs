@@ -61,6 +61,17 @@ pub enum OnnxError {
         /// How many they may stand in.
         most: u32,
     },
+    /// Subgraphs that together build too many nodes: turns that are built one after the other multiply.
+    #[error(
+        "subgraph of `{op}`: with those around it it makes more than {most} nodes; let fewer turns be built one after the \
+         other (`GraphBuilder::unroll`)"
+    )]
+    Nodes {
+        /// Name of the op that has the subgraph at which there were too many.
+        op: &'static str,
+        /// How many nodes the subgraphs of one node may make, those inside of them among them.
+        most: u32,
+    },
     /// An input whose type is not known, because the builder refused what makes it.
     #[error("input of `{op}`: its type is not known, what makes it was refused")]
     UnknownType {

@@ -25,7 +25,8 @@ mod window;
 pub use error::OnnxError;
 pub use node::{OnnxAttribute, OnnxGraph, OnnxGraphNode, OnnxInputs, OnnxNode};
 
-use call::Call;
+use body::Subgraphs;
+use call::{Call, Node};
 use pumice_ir::{GraphBuilder, Value};
 
 /// What a node's rule makes.
@@ -70,16 +71,22 @@ pub fn ops() -> impl Iterator<Item = (&'static str, i64)> {
 /// The op has no rule, an older meaning, an attribute that no rule reads or whose value is none of the op's, an input
 /// that is missing or that must be a constant and is none. What the builder refuses, [`GraphBuilder::build`] tells.
 pub fn build(g: &GraphBuilder, node: &OnnxNode, inputs: &mut dyn OnnxInputs) -> Results {
-    let unknown = || OnnxError::UnknownOp { op: node.op.clone() };
+    built(g, Node::of(node), inputs, &Subgraphs::default())
+}
+
+/// As [`build`], of a node that may stand in a subgraph of another.
+fn built(g: &GraphBuilder, node: Node<'_>, inputs: &mut dyn OnnxInputs, subgraphs: &Subgraphs) -> Results {
+    let unknown = || OnnxError::UnknownOp { op: node.op.to_owned() };
     let rule = TABLES.into_iter().flatten().find(|rule| rule.op == node.op).ok_or_else(unknown)?;
     if node.opset < rule.since {
         return Err(OnnxError::Opset { op: rule.op, opset: node.opset, since: rule.since });
     }
-    let mut call = Call::new(g, node, inputs, rule.op);
+    let wanted = node.outputs.len();
+    let mut call = Call::new(g, node, (inputs, subgraphs), rule.op);
     let results = (rule.apply)(&mut call)?;
     call.expect_all_read()?;
-    match results.len() < node.outputs.len() {
-        true => Err(OnnxError::Outputs { op: rule.op, wanted: node.outputs.len(), made: results.len() }),
+    match results.len() < wanted {
+        true => Err(OnnxError::Outputs { op: rule.op, wanted, made: results.len() }),
         false => Ok(results),
     }
 }

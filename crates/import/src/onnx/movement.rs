@@ -54,11 +54,13 @@ pub(super) fn ints_or_attribute(
 }
 
 fn constant(c: &mut Call<'_>) -> Results {
-    let tensor = match numbers(c)? {
-        Some(made) => made,
-        None => c.tensor("value")?.ok_or_else(|| c.wrong("value", "is missing"))?,
-    };
-    one(c.g.constant(tensor))
+    one(match numbers(c)? {
+        Some(made) => c.g.constant(made),
+        None => {
+            let tensor = c.tensor("value")?.ok_or_else(|| c.wrong("value", "is missing"))?;
+            c.subgraphs.constant(c.g, tensor)
+        }
+    })
 }
 
 /// A constant that is written as numbers.
@@ -75,7 +77,7 @@ fn numbers(c: &mut Call<'_>) -> Result<Option<Tensor>, OnnxError> {
 fn constant_of_shape(c: &mut Call<'_>) -> Results {
     let shape = c.known_ints(0)?.into_iter().map(DimExpr::constant).collect();
     let value = match c.tensor("value")? {
-        Some(tensor) => c.g.constant(tensor),
+        Some(tensor) => c.subgraphs.constant(c.g, tensor),
         None => c.g.constant_scalar(DType::F32, 0.0),
     };
     one(c.g.fill(c.g.reshape(value, &[]), shape))
