@@ -45,9 +45,8 @@ impl Levels {
 }
 
 /// Schedules the steps as early as they can, and says who waits for each; `None` if they depend on each other in a
-/// circle, which lowering cannot produce. The steps of a loop have levels of their own, one after the other: they are
-/// replayed together.
-/// A step waits for those of `waits` as well.
+/// circle, which lowering cannot produce. A step waits for those of `waits` as well. The steps of a loop have levels of
+/// their own, one after the other: they are replayed together.
 pub fn levels(
     unplaced: &UnplacedProgram,
     loop_of: &[Option<u32>],

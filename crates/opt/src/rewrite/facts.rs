@@ -169,7 +169,6 @@ fn shown_states(graph: &Graph) -> Vec<Option<ValueId>> {
     shown
 }
 
-/// For every node that reads a state version, the node that overwrites it, or the loop's whose turns do.
 /// By node that finds an extent, those whose attributes name it: operands alone do not say that they follow from it.
 fn named_by(graph: &Graph) -> BTreeMap<NodeId, Vec<NodeId>> {
     let (finders, mut named_by) = (graph.finders(), BTreeMap::<NodeId, Vec<NodeId>>::new());
@@ -186,6 +185,7 @@ fn named_by(graph: &Graph) -> BTreeMap<NodeId, Vec<NodeId>> {
     named_by
 }
 
+/// For every node that reads a state version, the node that overwrites it, or the loop's whose turns do.
 fn anti_dependencies(graph: &Graph, shown: &[Option<ValueId>]) -> Vec<SmallVec<[NodeId; 1]>> {
     let mut writer: Vec<Option<NodeId>> = vec![None; graph.value_count()];
     for (id, node) in graph.nodes() {

@@ -286,6 +286,9 @@ impl GraphBuilder {
     /// A condition, bool of one element, as an extent: 1 where it is true, 0 where it is not. Of extents, integer
     /// scalars and constants alone it is an expression that the host evaluates; any other is found by the run. What
     /// is built from here on can be computed in one of two branches ([`join_branches`](GraphBuilder::join_branches)).
+    ///
+    /// Branches built so write no state and feed none: [`if_`](GraphBuilder::if_) refuses that, here it is the caller's
+    /// to see to. A state that is written is needed whatever is chosen.
     #[track_caller]
     pub fn choice(&self, condition: Value) -> DimExpr {
         if self.no_condition("choice", condition).is_some() {
@@ -304,7 +307,8 @@ impl GraphBuilder {
 
     /// `then` where a [`choice`](GraphBuilder::choice) is 1, else `otherwise`, of the same type but for extents that
     /// the run finds. What was built since the choice and only one of them needs is computed only where it is the one:
-    /// [`if_`](GraphBuilder::if_) for who builds the branches elsewhere.
+    /// [`if_`](GraphBuilder::if_) for who builds the branches elsewhere, and without its refusal of branches that write
+    /// a state: what writes one is computed always.
     #[track_caller]
     pub fn join_branches(&self, taken: &DimExpr, then: Value, otherwise: Value) -> Value {
         match self.unlike_axes([then, otherwise]) {
