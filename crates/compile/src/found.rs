@@ -155,8 +155,8 @@ impl LowerCx<'_> {
 /// A step for each row that fills it, after all words are known.
 ///
 /// # Errors
-/// A row of more symbols than a step takes; more rows or words than are numbered; a count that is nowhere; what does not
-/// go together with found extents yet.
+/// A row of more symbols than a step takes; more rows or words than are numbered; a count that is nowhere; what does
+/// not go together with found extents yet.
 pub fn fill(cx: &mut LowerCx<'_>) -> Result<(), CompileError> {
     if cx.graph.symbols().found().next().is_none() {
         return Ok(());

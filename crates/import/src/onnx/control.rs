@@ -106,14 +106,16 @@ fn counted(c: &mut Call<'_>, l: &LoopNode<'_>, turns: DimExpr) -> Results {
     body.finish(last)
 }
 
+/// How many turns a condition may allow: as many as a trip count that is known says, else what the caller does.
+fn most_turns(c: &Call<'_>, turns: Option<&DimExpr>) -> Result<u64, OnnxError> {
+    let symbols = c.g.symbols().unwrap_or_default();
+    let known = turns.map(|turns| turns.upper(&symbols)).filter(|turns| *turns <= MOST_TURNS.unsigned_abs());
+    known.or_else(|| c.largest_extent()).ok_or(OnnxError::NoLargestExtent { op: c.op })
+}
+
 fn conditional(c: &mut Call<'_>, l: &LoopNode<'_>) -> Results {
     let g = c.g;
-    let symbols = g.symbols().unwrap_or_default();
-    let known = l.turns.as_ref().map(|turns| turns.upper(&symbols));
-    let most = match known.filter(|turns| *turns <= MOST_TURNS.unsigned_abs()) {
-        Some(turns) => turns,
-        None => c.largest_extent().ok_or(OnnxError::NoLargestExtent { op: c.op })?,
-    };
+    let most = most_turns(c, l.turns.as_ref())?;
     let limit = c.opt(0).map(|m| g.cast(g.reshape(m, &[]), DType::I64));
     let begins = c.opt(1).map(|condition| g.reshape(condition, &[]));
     let begins = begins.unwrap_or_else(|| g.constant_scalar(DType::Bool, 1.0));

@@ -2,7 +2,7 @@
 
 use super::counted::{Counted, Turn};
 use super::scan::Scanned;
-use super::turns::{Ends, Numbered};
+use super::turns::{Closed, Collected, Ends, Numbered};
 use crate::builder::{GraphBuilder, Value};
 use pumice_types::{DType, DimExpr};
 
@@ -136,14 +136,27 @@ impl GraphBuilder {
         if let Some(mistake) = self.no_condition(METHOD, again) {
             return (vec![mistake; carried.len()], vec![mistake; outputs.len()]);
         }
-        let (closed, collected) = match left.close(Ends::When(again)) {
-            Ok(closed) => closed,
-            Err(wrong) => return wrong.results(&g.last(), METHOD, carried, &outputs),
-        };
-        let name = g.name().to_owned();
-        let results = closed.results(&g.last(), most);
-        let (left, buffers) = results[1..].split_at(carried.len());
-        let rows_taken = |g: &GraphBuilder| collected.rows(g, buffers, &g.extent_of(results[0], 0..=most));
-        (left.to_vec(), self.scoped(&name, rows_taken))
+        match left.close(Ends::When(again)) {
+            Ok(closed) => {
+                let name = g.name().to_owned();
+                self.rows_taken(closed, (&g.last(), &name), most, carried.len())
+            }
+            Err(wrong) => wrong.results(&g.last(), METHOD, carried, &outputs),
+        }
+    }
+
+    /// What the last turn left, and the outputs of as many turns as there were.
+    #[track_caller]
+    fn rows_taken(
+        &self,
+        (closed, collected): (Closed, Collected),
+        (last, name): (&GraphBuilder, &str),
+        most: u64,
+        carried: usize,
+    ) -> Scanned {
+        let results = closed.results(last, most);
+        let (left, buffers) = results[1..].split_at(carried);
+        let rows = |g: &GraphBuilder| collected.rows(g, buffers, &g.extent_of(results[0], 0..=most));
+        (left.to_vec(), self.scoped(name, rows))
     }
 }
