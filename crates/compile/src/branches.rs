@@ -7,7 +7,7 @@
 use crate::cx::{LowerCx, LowerResult};
 use crate::error::CompileError;
 use crate::unplaced::{UnplacedProgram, UnplacedUse};
-use crate::{load, loops};
+use crate::{frame, load, loops};
 use pumice_plan::{Access, Grid, StepKind};
 use pumice_types::When;
 
@@ -97,6 +97,13 @@ fn multiply(cx: &mut LowerCx<'_>, at: usize) -> LowerResult {
         access: Access::IndirectRead,
         view: cx.frame_words().view,
     };
+    // A grid that is empty whatever is taken names no choice. The step follows its choices all the same.
+    let when = cx.unplaced.steps[at].when.expr();
+    if cx.found.in_row(word).is_none() && cx.graph.symbols().names_found(&when) {
+        let choice = cx.intern(std::slice::from_ref(&when), |words| frame::word(words, &when));
+        let choice = cx.version_of_word(choice);
+        cx.unplaced.steps[at].waits.push(choice);
+    }
     let step = &mut cx.unplaced.steps[at];
     // The use of a grid is the last one: what a call and a meaning number stays where it is.
     match step.uses.last_mut() {

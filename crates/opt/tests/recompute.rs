@@ -3,7 +3,7 @@
 mod common;
 
 use common::{after_one, assert_same, sample_of};
-use pumice_ir::{Graph, GraphBuilder, Value, f32};
+use pumice_ir::{Graph, GraphBuilder, Value, bool_, f32};
 use pumice_opt::NoCostModel;
 
 /// The pass within so many bytes.
@@ -79,4 +79,23 @@ fn views_and_states_are_seen_through() {
     let mut sample = sample_of(&graph);
     sample.runs = 2;
     assert_same(&sample, &graph, &less, "views");
+}
+
+/// What a branch or a turn reads besides is made there; what waited for that would be a part of it.
+#[test]
+fn nothing_waits_for_what_a_branch_or_a_turn_makes() {
+    let g = GraphBuilder::new("loop");
+    let x = g.input("x", f32([16u64, 16]));
+    let a = g.matmul(x, x);
+    let b = g.matmul(a, x);
+    let d = g.sin(a);
+    let taken = g.input("taken", bool_::<u64>([]));
+    let [y] = g.if_(taken, |g| [g.matmul(a, b)], |g| [g.matmul(b, d)]);
+    let [z] = g.loop_(20u64, [y], |g, _, [y]| [g.tanh(g.add(g.matmul(y, a), d))]);
+    g.output("sum", g.add(g.add(z, a), b));
+    let graph = g.build().expect("sound");
+    for room in [6, 5, 4, 3, 2, 1, 0] {
+        let less = within(&graph, room * VALUE);
+        assert_same(&sample_of(&graph), &graph, &less, "less room");
+    }
 }

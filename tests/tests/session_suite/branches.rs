@@ -17,6 +17,7 @@ on_every_device!(
     the_host_leaves_out_what_is_not_taken,
     extents_and_scalars_decide_before_the_run,
     one_of_sixteen,
+    a_branch_of_what_has_no_elements,
 );
 
 fn truth(is: bool) -> Tensor {
@@ -197,5 +198,26 @@ fn one_of_sixteen(fixture: &Fixture) {
         );
         let k = k as f32;
         assert_eq!(out(&y.expect("runs"), "y"), [k, k + 0.5, k - 1.0]);
+    }
+}
+
+/// As many elements as are found among none, or the other branch's.
+fn a_branch_of_what_has_no_elements(fixture: &Fixture) {
+    let g = GraphBuilder::new("none");
+    let (none, x) = (g.input("none", i32([0])), g.input("x", i32([3])));
+    let taken = g.input("taken", bool_::<u64>([]));
+    let zero = g.constant_scalar(DType::I32, 0.0);
+    let [y] = g.if_(taken, |g| [g.compress(none, g.greater(none, zero), None)], |_| [x]);
+    g.output("y", y);
+    let exe = load(fixture, &g.build().expect("sound"));
+    let mut session = exe.session().expect("a session");
+    let (none, x) =
+        (Tensor::new(&[0i32; 0], &[0]).expect("none"), Tensor::new(&[4, 5, 6], &[3]).expect("three"));
+    for taken in [true, false, true] {
+        let made = session
+            .run(&[("none", none.view()), ("x", x.view()), ("taken", truth(taken).view())])
+            .expect("runs");
+        let want: &[i32] = if taken { &[] } else { &[4, 5, 6] };
+        assert_eq!(ints(made.get("y").expect("there")), want);
     }
 }

@@ -2,6 +2,7 @@
 //! that follow turns and runs; what the host writes between runs.
 
 use crate::common::*;
+use pumice_compile::{OptOptions, Options};
 use pumice_ir::ops::Attention;
 use pumice_ir::ops::attention::AttentionLayout;
 use pumice_ir::ops::kv_append::AppendMode;
@@ -19,6 +20,7 @@ on_every_device!(
     rows_beyond_the_cache_are_reported,
     as_many_rows_as_were_found,
     a_profile_takes_every_turn,
+    rows_of_a_count_that_a_loop_overwrites,
 );
 
 /// Rows of the caches.
@@ -347,5 +349,29 @@ fn a_profile_takes_every_turn(fixture: &Fixture) {
         let mut steps: Vec<_> = profile.steps.iter().map(|s| s.step).collect();
         steps.dedup();
         assert_eq!(steps.len(), profile.steps.len(), "a time for each step that ran");
+    }
+}
+
+/// As many rows as the state says before the loop, in a branch that the state decides behind it.
+fn rows_of_a_count_that_a_loop_overwrites(fixture: &Fixture) {
+    let g = GraphBuilder::new("overwritten");
+    let (x, by) = (g.input("x", i32([8])), g.input("by", i32::<u64>([])));
+    let a = g.state("a", i32::<u64>([]));
+    let rows = g.narrow(x, 0, 0u64, g.extent_of(g.state_read(a), 0..=8));
+    let [a] = g.loop_(20u64, [a], |g, _, [a]| [g.state_write(a, g.add(g.state_read(a), by))]);
+    let [y] = g.if_(g.greater(g.state_read(a), by), |g| [g.abs(rows)], |g| [g.neg(rows)]);
+    g.output("y", y);
+    let graph = g.build().expect("sound");
+    for opt in [OptOptions::default(), OptOptions::none()] {
+        let exe = fixture.executable(&graph, &Options::default().opt(opt));
+        let mut session = exe.session().expect("a session");
+        let x = Tensor::new(&[-1i32, 2, -3, 4, -5, 6, -7, 8], &[8]).expect("eight");
+        for (count, by) in [(3, 1), (8, -1), (0, 2), (5, -3)] {
+            session.state("a").expect("there").write(word(count).view()).expect("written");
+            let made = session.run(&[("x", x.view()), ("by", word(by).view())]).expect("runs");
+            let taken = count + 20 * by > by;
+            let want = ints(&x).into_iter().take(count as usize).map(|v| if taken { v.abs() } else { -v });
+            assert_eq!(ints(made.get("y").expect("there")), want.collect::<Vec<_>>(), "{count} rows");
+        }
     }
 }

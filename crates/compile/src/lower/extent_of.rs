@@ -2,6 +2,7 @@
 
 use super::Lower;
 use crate::cx::{LowerCx, LowerResult};
+use crate::unplaced::{PlacedView, StorageClass, UnplacedVersion};
 use pumice_ir::ops::{ExtentOf, OpDef};
 use pumice_ir::{Graph, NodeId, ValueId};
 use pumice_plan::FrameSlot;
@@ -15,12 +16,22 @@ impl Lower for ExtentOf {
             cx.place_in_frame(node.output(), FrameSlot::Expr(1u64.into()), Some(1u64.into()));
             return Ok(());
         }
-        let count = cx.at(count_before_its_report(cx.graph, id, symbol).ok_or("it has no count")?)?;
+        let held = node.input(0).ok_or("it has no count")?;
+        let given = cx.at(count_before_its_report(cx.graph, id, symbol).unwrap_or(held))?;
+        let count = if is_overwritten(cx, &given) { cx.at(held)? } else { given };
         let count = cx.word_of(&count, "the frame's kernel reads one word")?;
         cx.finds(symbol, count);
         cx.place_in_frame(node.output(), FrameSlot::Bound(symbol), Some(self.extent.clone()));
         Ok(())
     }
+}
+
+/// Whether a later version of a state, or the next turn of a loop, comes to lie where a value is. A row of two counts may
+/// have to wait for what comes after that.
+fn is_overwritten(cx: &LowerCx<'_>, at: &PlacedView) -> bool {
+    let of = |version: UnplacedVersion| cx.unplaced.versions[version.0 as usize].buffer;
+    matches!(cx.unplaced.buffer_of(at.version).class, StorageClass::State(_))
+        || cx.unplaced.carried.iter().any(|&carried| of(carried) == of(at.version))
 }
 
 /// The count of a node that finds a symbol; where it is one that was held between 0 and the symbol's largest value, the

@@ -55,7 +55,8 @@ fn weighed(schedule: &Schedule, peak: &Peak, step: StepNo) -> Option<(f64, Choic
     Some((net as f64 / time, Choice { steps, after, readers }))
 }
 
-/// What the earliest of the late readers also reads, the latest of it.
+/// What the earliest of the late readers also reads, the latest of it that is always made: what waits for a value of a
+/// turn or a branch would be of it.
 fn awaited(
     schedule: &Schedule,
     peak: &Peak,
@@ -66,7 +67,8 @@ fn awaited(
     if let Some(after) = schedule.steps[earliest].after {
         return Some(after);
     }
-    let beside = schedule.needs(earliest).filter(|v| !own.contains(v));
+    let always = |v: &StoredNo| schedule.steps[schedule.stored[*v].step].always;
+    let beside = schedule.needs(earliest).filter(|v| !own.contains(v) && always(v));
     beside.max_by_key(|&v| schedule.made(v)).filter(|&v| schedule.made(v) >= peak.level)
 }
 

@@ -35,7 +35,9 @@ pub struct Step {
     pub elementwise: bool,
     /// Whether it may be repeated.
     pub repeatable: bool,
-    /// Whether it may read something else: no end or beginning of branches and loops.
+    /// Whether it runs whatever is taken: in no branch and in no turn of a loop.
+    pub always: bool,
+    /// Whether it may read something else: it always runs, and is no end or beginning of branches and loops.
     pub plain: bool,
     /// For a repeated step, what its operands wait for.
     pub after: Option<StoredNo>,
@@ -135,9 +137,11 @@ impl Schedule {
         let time = reading.room.times.get(graph_name(reading.graph, id)).copied();
         // The step of a draw is a scalar, which a barrier may hold back as well.
         let barred = node.op.stream().is_some() || self.reads_of_run(&reads);
+        let always = reading.facts.when(id) == When::ALWAYS;
         Step {
             node: id,
-            plain: !steers(node),
+            always,
+            plain: always && !steers(node),
             elementwise: node.op.is_elementwise() || node.op.body().is_some(),
             repeatable: time.is_some() && barred && reading.is_repeatable(id, node),
             time: time.unwrap_or(0.0),
