@@ -1,7 +1,7 @@
 #version 460
 // x[n, c, i] = the sum of v[n, c, q] over the windows q a tap of which is at i: each over its divisor (MEAN), or only those
-// whose place is i (PLACES). A thread has four neighbouring elements of a row and looks at four windows at once. Windows in
-// their order, in chains of 128 that are looked at, then pairs (pairs.glsl).
+// whose place is i (PLACES). A thread has an element of each of ROWS (1 to 4) neighbouring rows, which share windows;
+// neighbouring threads read and write neighbouring words. Windows in their order, in chains of 128 that are looked at, then pairs.
 #include "interface.glsl"
 #include "divide.glsl"
 #include "pairs.glsl"
@@ -47,51 +47,44 @@ uint counted(uint d, uint q) {
     return taps_before(d, q, int(arg_extent(d))) - taps_before(d, q, 0);
 }
 
-// Adds v to the elements from `i` on, of `count`, that window q has taps at; by places to the one that is so far behind.
+// Adds v to the elements of `count` rows from i on that window q has taps at; by places to the one so many elements behind.
 void add(float v, uint q, uint i, uint count, uint behind) {
     [[unroll]] for (uint e = 0u; e < 4u; e++)
-        if (e < count && (!PLACES || e == behind) && has_tap(2, i + e, q)) acc[e] += v;
+        if (e < count && (!PLACES || behind == e * arg_extent(2)) && has_tap(1, i + e, q)) acc[e] += v;
+    if (++chain < 128u) return;
+    chain = 0u;
+    carry();
 }
 
 void main() {
     uvec3 extent = uvec3(arg_extent(0), arg_extent(1), arg_extent(2)), i;
-    uint elements = extent.x * extent.y * extent.z, channels = arg_channels(), quads = (extent.z + 3u) / 4u, c;
+    uint elements = extent.x * extent.y * extent.z, channels = arg_channels(), blocks = (extent.y + ROWS - 1u) / ROWS, c;
     uint t = linear_group() * 64u + gl_LocalInvocationID.x;
-    if (t >= arg_batches() * channels * extent.x * extent.y * quads) return;
-    uint line = divide(divide(divide(t, quads, i.z), extent.y, i.y), extent.x, i.x), n = divide(line, channels, c);
-    i.z *= 4u;
-    uint own = (i.x * extent.y + i.y) * extent.z + i.z, count = min(extent.z - i.z, 4u);
+    if (t >= arg_batches() * channels * extent.x * blocks * extent.z) return;
+    uint line = divide(divide(divide(t, extent.z, i.z), blocks, i.y), extent.x, i.x), n = divide(line, channels, c);
+    i.y *= ROWS;
+    uint own = (i.x * extent.y + i.y) * extent.z + i.z, count = min(extent.y - i.y, ROWS);
     uvec3 made = uvec3(arg_out(0), arg_out(1), arg_out(2)), stride = uvec3(arg_v_d(), arg_v_h(), arg_v_w());
     uint from = arg_v_at() + n * arg_v_n() + c * arg_v_c(), places = line * made.x * made.y * made.z;
-    uvec2 over_d = windows_over(0, i.x), over_h = windows_over(1, i.y);
-    uint first = windows_over(2, i.z).x, end = windows_over(2, i.z + count - 1u).y;
+    uvec2 over_d = windows_over(0, i.x), over_w = windows_over(2, i.z);
+    uint first = windows_over(1, i.y).x, end = windows_over(1, i.y + count - 1u).y;
     [[unroll]] for (uint e = 0u; e < 4u; e++) acc[e] = 0.0;
     for (uint d = over_d.x; d < over_d.y; d++) {
         if (!has_tap(0, i.x, d)) continue;
         uint in_d = counted(0, d);
-        for (uint h = over_h.x; h < over_h.y; h++) {
-            if (!has_tap(1, i.y, h)) continue;
+        for (uint h = first; h < end; h++) {
             uint in_h = in_d * counted(1, h), place = places + (d * made.y + h) * made.z;
             uint at = from + d * stride.x + h * stride.y;
-            for (uint w = first; w < end; w += 4u) {
-                uvec4 behind = uvec4(0u);
-                vec4 v;
-                if (PLACES) [[unroll]] for (uint k = 0u; k < 4u; k++)
-                    behind[k] = loadu_places(place + min(w + k, end - 1u)) - own;
-                [[unroll]] for (uint k = 0u; k < 4u; k++)
-                    if (behind[k] < count) v[k] = load_v(at + min(w + k, end - 1u) * stride.z);
-                [[unroll]] for (uint k = 0u; k < 4u; k++) {
-                    if (w + k >= end || behind[k] >= count) continue;
-                    add(MEAN ? v[k] / float(in_h * counted(2, w + k)) : v[k], w + k, i.z, count, behind[k]);
-                }
-                chain += 4u;
-                if (chain < 128u) continue;
-                chain = 0u;
-                carry();
+            for (uint w = over_w.x; w < over_w.y; w++) {
+                if (!has_tap(2, i.z, w)) continue;
+                uint behind = PLACES ? loadu_places(place + w) - own : 0u;
+                if (behind >= count * extent.z) continue;
+                float v = load_v(at + w * stride.z);
+                add(MEAN ? v / float(in_h * counted(2, w)) : v, h, i.y, count, behind);
             }
         }
     }
     join_pairs();
     [[unroll]] for (uint e = 0u; e < 4u; e++)
-        if (e < count) store_x(line * elements + own + e, acc[e]);
+        if (e < count) store_x(line * elements + own + e * extent.z, acc[e]);
 }

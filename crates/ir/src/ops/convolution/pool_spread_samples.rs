@@ -91,7 +91,8 @@ fn views() -> Vec<Sample> {
     ]
 }
 
-/// Windows of many more than 128 positions, which are chains of sums; more than 65,535 groups of threads.
+/// Windows of many more than 128 positions, which are chains of sums; so many elements that several rows share a thread;
+/// more than 65,535 groups of threads.
 fn many() -> Vec<Sample> {
     let of = |label: &str, kind: Kind, x: &[u64], pool: Pool| {
         Sample::graph(label, |g| {
@@ -100,7 +101,14 @@ fn many() -> Vec<Sample> {
         })
     };
     let wide = || Pool { kernel: vec![21, 20], pads: vec![10; 4], ..Pool::default() };
+    let rows = |strides: &[u64]| Pool { kernel: vec![3, 2], strides: strides.to_vec(), ..Pool::default() };
+    let dilated =
+        Pool { kernel: vec![2, 3, 2], strides: vec![2, 1, 2], dilations: vec![1, 2, 3], ..Pool::default() };
     vec![
+        of("rows by places", Kind::Largest, &[2, 16, 95, 97], rows(&[1, 1])),
+        of("rows, two apart", Kind::Mean, &[2, 16, 93, 97], rows(&[2, 1])),
+        of("rows, dilated", Kind::PaddedMean, &[1, 5, 13, 67, 71], dilated.clone()),
+        of("rows, dilated, by places", Kind::Largest, &[1, 5, 13, 67, 71], dilated),
         of("chains", Kind::Sum, &[1, 2, 23, 24], wide()),
         of("chains of means", Kind::Mean, &[1, 1, 23, 24], wide()),
         of("chains by places", Kind::Largest, &[1, 2, 23, 24], wide()),

@@ -93,7 +93,9 @@ fn spread<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     places_are_divided(call, &window)?;
     let elements = iteration(&[outer[0], outer[1], iteration(&window.extent)?])?;
     let [d, h, w] = window.extent;
-    let threads = iteration(&[outer[0], outer[1], d, h, w.div_ceil(4)])?;
+    let rows = call.choice("rows", kinds::ROWS + 1)?;
+    law(rows > 0, || "`rows` is 0".to_owned())?;
+    let threads = iteration(&[outer[0], outer[1], d, h.div_ceil(rows), w])?;
     let [v, places] = of_windows(call, outer, &window)?;
     let mut footprint = Footprint::new(threads.div_ceil(64), 64).operand(0, v);
     if by_places {
