@@ -1,16 +1,22 @@
 #version 460
 // x[n, c, i] = the sum of v[n, c, q] over the windows q a tap of which is at i: each over its divisor (MEAN), or only those
-// whose place is i (PLACES). A thread has an element of each of ROWS (1 to 4) neighbouring rows, which share windows;
-// neighbouring threads read and write neighbouring words. Windows in their order, in chains of 128 that are looked at, then pairs.
+// whose place is i (PLACES). A thread has one element. Windows in their order, in chains of 128, then pairs (pairs.glsl).
 #include "interface.glsl"
 #include "divide.glsl"
 #include "pairs.glsl"
 layout(local_size_x = 64) in;
 
 const bool MEAN = MODE == 1u || MODE == 2u, PLACES = MODE == 3u;
-float acc[4];
+float acc[1];
 uint chain = 0u;
-PAIRS(float, 4, 12u, acc, ADD, 0.0)
+PAIRS(float, 1, 12u, acc, ADD, 0.0)
+
+void add(float v) {
+    acc[0] += v;
+    if (++chain < 128u) return;
+    chain = 0u;
+    carry();
+}
 
 uint over(uint n, uint d) {
     uint rest;
@@ -24,12 +30,11 @@ uvec2 windows_over(uint d, uint i) {
     return uvec2(first, min(over(at, step) + 1u, arg_out(d)));
 }
 
-// Whether a tap of window q is at place i of an axis.
-bool has_tap(uint d, uint i, uint q) {
-    uint from = i + uint(arg_begin(d)) - q * arg_step(d), dilation = uint(arg_dilation(d)), rest;
-    if (from > (arg_kernel(d) - 1u) * dilation) return false;
+// Whether a tap of window q, which is over place i, is there.
+bool has_tap(uint d, uint i, uint q, uint dilation) {
+    uint rest;
     if (dilation == 1u) return true;
-    divide(from, dilation, rest);
+    divide(i + uint(arg_begin(d)) - q * arg_step(d), dilation, rest);
     return rest == 0u;
 }
 
@@ -47,44 +52,33 @@ uint counted(uint d, uint q) {
     return taps_before(d, q, int(arg_extent(d))) - taps_before(d, q, 0);
 }
 
-// Adds v to the elements of `count` rows from i on that window q has taps at; by places to the one so many elements behind.
-void add(float v, uint q, uint i, uint count, uint behind) {
-    [[unroll]] for (uint e = 0u; e < 4u; e++)
-        if (e < count && (!PLACES || behind == e * arg_extent(2)) && has_tap(1, i + e, q)) acc[e] += v;
-    if (++chain < 128u) return;
-    chain = 0u;
-    carry();
-}
-
 void main() {
     uvec3 extent = uvec3(arg_extent(0), arg_extent(1), arg_extent(2)), i;
-    uint elements = extent.x * extent.y * extent.z, channels = arg_channels(), blocks = (extent.y + ROWS - 1u) / ROWS, c;
+    uint elements = extent.x * extent.y * extent.z, channels = arg_channels(), own, c;
     uint t = linear_group() * 64u + gl_LocalInvocationID.x;
-    if (t >= arg_batches() * channels * extent.x * blocks * extent.z) return;
-    uint line = divide(divide(divide(t, extent.z, i.z), blocks, i.y), extent.x, i.x), n = divide(line, channels, c);
-    i.y *= ROWS;
-    uint own = (i.x * extent.y + i.y) * extent.z + i.z, count = min(extent.y - i.y, ROWS);
+    if (t >= arg_batches() * channels * elements) return;
+    uint line = divide(t, elements, own), n = divide(line, channels, c);
+    i.x = divide(divide(own, extent.z, i.z), extent.y, i.y);
     uvec3 made = uvec3(arg_out(0), arg_out(1), arg_out(2)), stride = uvec3(arg_v_d(), arg_v_h(), arg_v_w());
+    uvec3 dilation = uvec3(arg_dilation(0), arg_dilation(1), arg_dilation(2));
     uint from = arg_v_at() + n * arg_v_n() + c * arg_v_c(), places = line * made.x * made.y * made.z;
-    uvec2 over_d = windows_over(0, i.x), over_w = windows_over(2, i.z);
-    uint first = windows_over(1, i.y).x, end = windows_over(1, i.y + count - 1u).y;
-    [[unroll]] for (uint e = 0u; e < 4u; e++) acc[e] = 0.0;
+    uvec2 over_d = windows_over(0, i.x), over_h = windows_over(1, i.y), over_w = windows_over(2, i.z);
+    acc[0] = 0.0;
     for (uint d = over_d.x; d < over_d.y; d++) {
-        if (!has_tap(0, i.x, d)) continue;
+        if (!has_tap(0, i.x, d, dilation.x)) continue;
         uint in_d = counted(0, d);
-        for (uint h = first; h < end; h++) {
+        for (uint h = over_h.x; h < over_h.y; h++) {
+            if (!has_tap(1, i.y, h, dilation.y)) continue;
             uint in_h = in_d * counted(1, h), place = places + (d * made.y + h) * made.z;
             uint at = from + d * stride.x + h * stride.y;
             for (uint w = over_w.x; w < over_w.y; w++) {
-                if (!has_tap(2, i.z, w)) continue;
-                uint behind = PLACES ? loadu_places(place + w) - own : 0u;
-                if (behind >= count * extent.z) continue;
+                if (!has_tap(2, i.z, w, dilation.z)) continue;
+                if (PLACES && loadu_places(place + w) != own) continue;
                 float v = load_v(at + w * stride.z);
-                add(MEAN ? v / float(in_h * counted(2, w)) : v, h, i.y, count, behind);
+                add(MEAN ? v / float(in_h * counted(2, w)) : v);
             }
         }
     }
     join_pairs();
-    [[unroll]] for (uint e = 0u; e < 4u; e++)
-        if (e < count) store_x(line * elements + own + e * extent.z, acc[e]);
+    store_x(t, acc[0]);
 }

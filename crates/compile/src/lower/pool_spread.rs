@@ -1,4 +1,4 @@
-//! `PoolSpread`: values of windows gathered where these are over, a thread for one element of some neighbouring rows.
+//! `PoolSpread`: values of windows gathered where these are over, a thread for each element.
 
 use super::pool::{five_strides, window_of};
 use super::{Lower, host};
@@ -50,19 +50,8 @@ fn step(
     cx.fits_u32(&elements, "the result")?;
     let mut step = StepBuilder::new();
     let bound = bound(&mut step, [v, x], places);
-    let rows = rows(cx, &elements);
-    let call = Kernel { rows, ..call(cx, window, bound, [&x.view.shape[0], &x.view.shape[1]]) };
-    let [d, h, w] = window.1.0.each_ref().map(|axis| &axis.extent);
-    let groups_of_rows = h.ceil_div(&u64::from(rows).into());
-    let threads = &x.view.shape[0] * &x.view.shape[1] * d * groups_of_rows * w;
-    step.dispatch_node(cx, id, call.into_call(), &threads.ceil_div(&DimExpr::constant(64)))
-}
-
-/// Rows of a thread: several share what they read of their windows, where there are enough threads all the same (two
-/// groups of 64 for each of a unit's schedulers).
-fn rows(cx: &LowerCx<'_>, elements: &DimExpr) -> u32 {
-    let enough = u64::from(cx.target.tuning.compute_units) * spread::ROWS * 512;
-    if elements.upper(cx.graph.symbols()) >= enough { spread::ROWS as u32 } else { 1 }
+    let call = call(cx, window, bound, [&x.view.shape[0], &x.view.shape[1]]);
+    step.dispatch_node(cx, id, call.into_call(), &elements.ceil_div(&DimExpr::constant(64)))
 }
 
 /// Which sum it is, where it is not by places.
@@ -78,11 +67,8 @@ fn divided(op: &PoolSpread) -> u32 {
 fn is_counted(cx: &LowerCx<'_>, window: &Window) -> bool {
     let symbols = cx.graph.symbols();
     let longest = window.0.iter().map(|axis| (&axis.extent + &axis.begin).upper(symbols)).max();
-    let over = |axis: &Axis, elements| {
-        spread::covering(elements, axis.kernel, axis.dilation, axis.step, axis.out.upper(symbols))
-    };
-    let [d, h, w] = window.0.each_ref();
-    let trip_count = spread::trip_count([over(d, 1), over(h, spread::ROWS), over(w, 1)]);
+    let over = |axis: &Axis| spread::covering(axis.kernel, axis.dilation, axis.step, axis.out.upper(symbols));
+    let trip_count = spread::trip_count(window.0.each_ref().map(over));
     longest.is_some_and(|n| n <= LONGEST)
         && window.taps() <= u64::from(u32::MAX >> 2)
         && cx.target.limits.allows_trips(trip_count)
@@ -108,7 +94,6 @@ fn call(
     Kernel {
         variant: Kernel::plain,
         mode,
-        rows: 1,
         batches,
         channels,
         extent: words.extent,

@@ -292,8 +292,8 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "pool_places", declaration: Fingerprint::hex("d89588487887a88f5badd3e1d98b216bce647f94f395468d5c833d8ccf112838"), code: &[
         ("plain", Fingerprint::hex("d60dcfcc90ac73033576a75f1c2af8424149368eaab25849fd5cb8785f4c4d5c")),
     ] },
-    Compiled { kernel: "pool_spread", declaration: Fingerprint::hex("8d8318d9040fd6d16459e75a785f5733b3e7124a7a392b13d5dfafab9ccc57f2"), code: &[
-        ("plain", Fingerprint::hex("2a7c663ad8b9583e7ea2917c403fbfa0bc1860fcbc32b39ab39f177525bcf873")),
+    Compiled { kernel: "pool_spread", declaration: Fingerprint::hex("557fddeb7624338e2ab7271e250bd615ecb06f6415876d67e7143800292829e0"), code: &[
+        ("plain", Fingerprint::hex("a3b1099a072e609be3946d4f2a2db6047e31c9ce2180f13f167f240f202c1dc2")),
     ] },
     Compiled { kernel: "random_numbers", declaration: Fingerprint::hex("3090ea26c7118e5350b448b6afec2cd7725233fff78e4e99b0887654922d0d67"), code: &[
         ("plain", Fingerprint::hex("e68ce69293184b6781ba252fe00626ebd84478718b4c6738d91e0972ebbace6c")),

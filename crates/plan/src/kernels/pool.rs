@@ -84,17 +84,14 @@ pub mod spread {
     /// Of windows with the element's place.
     pub const PLACES: u32 = 3;
 
-    /// Neighbouring rows of a thread at most.
-    pub const ROWS: u64 = 4;
-
-    /// How many of so many windows of an axis are over one of `elements` neighbouring elements, at most.
-    pub const fn covering(elements: u64, kernel: u64, dilation: u64, step: u64, out: u64) -> u64 {
-        let reach = kernel.saturating_sub(1).saturating_mul(dilation).saturating_add(elements);
+    /// How many of so many windows of an axis are over one element, at most.
+    pub const fn covering(kernel: u64, dilation: u64, step: u64, out: u64) -> u64 {
+        let reach = kernel.saturating_sub(1).saturating_mul(dilation).saturating_add(1);
         let most = if step == 0 { out } else { reach.div_ceil(step) };
         if most < out { most } else { out }
     }
 
-    /// The trip count of a thread whose elements have so many windows along each axis.
+    /// The trip count of an element that has so many windows along each axis.
     pub const fn trip_count([d, h, w]: [u64; 3]) -> u64 {
         let chains = d.saturating_mul(h).saturating_mul(w).div_ceil(128);
         let loops = inside(each(d, 1), inside(each(h, 1), each(w, 1)));
@@ -106,7 +103,7 @@ kernel! {
     /// x[n, c, i] = the sum of v[n, c, p] over the windows p a tap of which is at i: `mode` is one of `spread`. What is
     /// not by places has `v` again for them.
     pub struct PoolSpread = "pool_spread" in "pool/spread.comp";
-    grid "ceil(batches * channels * planes * ceil(rows of a plane / rows) * elements of a row / 64) groups of 64 threads, folded";
+    grid "ceil(batches * channels * elements / 64) groups of 64 threads, folded";
     args {
         batches: u32, channels: u32,
         extent[3]: u32, kernel[3]: u32, out[3]: u32, step[3]: u32, dilation[3]: i32, begin[3]: i32, end[3]: u32,
@@ -115,10 +112,10 @@ kernel! {
     operands { v: read, places: read, x: write }
     slots 0;
     holes {}
-    specs { mode = 0: 0, rows = 1: 1 }
+    specs { mode = 0: 0 }
     trip_count |c| {
-        let axis = |i: usize, n| spread::covering(n, c.kernel[i], c.dilation[i], c.step[i], c.out[i]);
-        spread::trip_count([axis(0, 1), axis(1, spread::ROWS), axis(2, 1)])
+        let axis = |i: usize| spread::covering(c.kernel[i], c.dilation[i], c.step[i], c.out[i]);
+        spread::trip_count([axis(0), axis(1), axis(2)])
     };
     variants { plain: zero }
 }

@@ -91,17 +91,13 @@ fn spread<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let by_places = mode == u64::from(kinds::PLACES);
     call.own_or_again(by_places, 1, 0)?;
     places_are_divided(call, &window)?;
-    let elements = iteration(&[outer[0], outer[1], iteration(&window.extent)?])?;
-    let [d, h, w] = window.extent;
-    let rows = call.choice("rows", kinds::ROWS + 1)?;
-    law(rows > 0, || "`rows` is 0".to_owned())?;
-    let threads = iteration(&[outer[0], outer[1], d, h.div_ceil(rows), w])?;
+    let threads = iteration(&[outer[0], outer[1], iteration(&window.extent)?])?;
     let [v, places] = of_windows(call, outer, &window)?;
     let mut footprint = Footprint::new(threads.div_ceil(64), 64).operand(0, v);
     if by_places {
         footprint = footprint.operand(1, places);
     }
-    Ok(footprint.operand(2, Accesses::dense(4, elements).shaped(outer, window.extent)))
+    Ok(footprint.operand(2, Accesses::dense(4, threads).shaped(outer, window.extent)))
 }
 
 /// The value and the place of each window.
