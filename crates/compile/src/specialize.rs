@@ -14,6 +14,9 @@ pub fn ranges(entry: &NamedGraph, cuts: &[(String, Vec<u64>)]) -> Result<Vec<Sym
     for (name, ends) in cuts {
         let wrong = |why: &str| CompileError::Options(format!("specialization of symbol `{name}`: {why}"));
         let id = graph.symbols().find(name).ok_or_else(|| wrong("the graph has no such symbol"))?;
+        if graph.symbols().is_found(id) {
+            return Err(wrong("only the run finds its value, which chooses no plan"));
+        }
         if !ends.windows(2).all(|w| w[0] < w[1]) {
             return Err(wrong("the ends of its ranges must ascend"));
         }

@@ -161,6 +161,21 @@ fn ranges_of_a_symbol_that_is_not_there() {
     assert_options(cut("columns", &[1]), &["`columns`", "no such symbol"]);
 }
 
+/// The plan of such ranges was wrong: no run begins with what it finds.
+#[test]
+fn ranges_of_a_symbol_that_the_run_finds() {
+    let build = |g: &GraphBuilder| {
+        let n = g.named("n").extent_of(g.input("count", i32::<u64>([])), 0..=7);
+        g.output("y", g.narrow(g.input("x", f32([7])), 0, 0u64, n));
+    };
+    match refusal(build, &Target::lavapipe(), &cut("n", &[1, 3])) {
+        CompileError::Options(text) => {
+            assert!(text.contains("`n`") && text.contains("only the run finds its value"), "{text}");
+        }
+        other => panic!("{other}"),
+    }
+}
+
 #[test]
 fn a_param_to_keep_that_is_not_there() {
     assert_options(Options::default().keep(["nope"]), &["`nope`, which is no param: the graph has none"]);
