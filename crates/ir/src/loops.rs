@@ -33,6 +33,8 @@ pub struct Loops {
     pub all: Vec<LoopInfo>,
     /// By node; empty where there is no loop.
     of: Vec<Option<u32>>,
+    /// By symbol that a turn finds, the loop.
+    found: BTreeMap<SymbolId, u32>,
 }
 
 impl Loops {
@@ -50,10 +52,9 @@ impl Loops {
         if loops.all.is_empty() {
             return loops;
         }
-        let mut found: BTreeMap<SymbolId, u32> = BTreeMap::new();
         loops.of = vec![None; graph.nodes().len()];
         for (id, node) in graph.nodes() {
-            let mut of = loops.follows(graph, id, &found);
+            let mut of = loops.follows(graph, id);
             if let Some((number, place)) = node.op.carries() {
                 of = numbers.get(&number).copied();
                 if let Some(l) = of {
@@ -63,18 +64,18 @@ impl Loops {
             if let Some(own) = of.filter(|&l| loops.all[l as usize].end != id) {
                 loops.of[id.index()] = Some(own);
                 loops.all[own as usize].nodes.push(id);
-                found.extend(node.op.finds().map(|symbol| (symbol, own)));
+                loops.found.extend(node.op.finds().map(|symbol| (symbol, own)));
             }
         }
         loops
     }
 
     /// The loop that a node's operands, or the extents that it names, are in.
-    fn follows(&self, graph: &Graph, id: NodeId, found: &BTreeMap<SymbolId, u32>) -> Option<u32> {
+    fn follows(&self, graph: &Graph, id: NodeId) -> Option<u32> {
         let node = graph.node(id);
         let of_operands = node.operands().find_map(|v| self.of[graph.value(v).def.0.index()]);
         let of_symbols = || match node.op.loops() {
-            None => graph.symbols_named(node).iter().find_map(|symbol| found.get(symbol).copied()),
+            None => graph.symbols_named(node).iter().find_map(|symbol| self.found.get(symbol).copied()),
             Some(_) => None,
         };
         of_operands.or_else(of_symbols)
@@ -88,6 +89,11 @@ impl Loops {
     /// The number of the loop that a node is in.
     pub fn inside(&self, id: NodeId) -> Option<usize> {
         self.of.get(id.index()).copied().flatten().map(|l| l as usize)
+    }
+
+    /// The number of the loop whose turns find a symbol.
+    pub fn finding(&self, symbol: SymbolId) -> Option<usize> {
+        self.found.get(&symbol).map(|&l| l as usize)
     }
 
     /// The loop that a node ends.

@@ -626,3 +626,38 @@ fn a_found_symbol_is_no_larger_than_kernels_count() {
         );
     }
 }
+
+/// What a turn of one loop finds is not there in another: the plan of such a graph was wrong.
+#[test]
+fn what_one_loop_finds_is_no_extent_in_another() {
+    let g = GraphBuilder::new("g");
+    let (x, one) = (g.input("x", f32([7])), g.constant_scalar(DType::I32, 1.0));
+    let found = std::cell::RefCell::new(DimExpr::constant(0));
+    let below = |g: &GraphBuilder, i: Value| g.less(i, g.constant_scalar(DType::I32, 5.0));
+    let [k] = g.while_(
+        9,
+        [one],
+        |g, [i]| below(g, i),
+        |g, [i]| {
+            let n = g.extent_of(i, 0..=7);
+            found.replace(n.clone());
+            let rows = g.reduce_sum(g.narrow(x, 0, 0u64, n), &[0], false);
+            [g.add(i, g.cast(g.square(rows), DType::I32))]
+        },
+    );
+    let n = found.take();
+    let [m] = g.while_(
+        9,
+        [one],
+        |g, [i]| below(g, i),
+        |g, [i]| {
+            let rows = g.named("foreign").narrow(x, 0, 0u64, n.clone());
+            let more = g.mul(g.reduce_sum(rows, &[0], false), g.cast(i, DType::F32));
+            [g.add(i, g.cast(more, DType::I32))]
+        },
+    );
+    g.output("k", k);
+    g.output("m", m);
+    let errors = g.build().expect_err("refused").to_string();
+    assert!(errors.contains("what a turn makes is used outside of its loop"), "{errors}");
+}

@@ -209,6 +209,20 @@ fn a_text_is_held_to_the_rules_of_loops() {
     }
 }
 
+/// What says whether a loop runs is 0 or 1: a symbol that was 0 always brought the evaluator down.
+#[test]
+fn a_loop_runs_by_a_symbol_of_0_and_1() {
+    let sound = loop_text("zero", "flag", ", turns = s");
+    for (from, to) in
+        [("0..=1 found", "0..=0 found"), ("0..=1 found", "0..=2 found"), ("go,", "1,"), ("go,", "s,")]
+    {
+        let shown = message(&sound.replace(from, to));
+        let named = to.trim_end_matches(',').replace("0..=0 found", "go").replace("0..=2 found", "go");
+        let expected = format!("l (loop): attribute `running`: {named} is no symbol of 0..=1 that is found");
+        assert!(shown.contains(&expected), "`{shown}` should hold `{expected}`");
+    }
+}
+
 /// A state that the caller gives stands in `.ir` text, and has no initial value besides.
 #[test]
 fn a_state_is_given_or_has_an_initial_value() {

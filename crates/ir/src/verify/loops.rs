@@ -59,6 +59,8 @@ fn wrong_in_turn(graph: &Graph, loops: &Loops, number: usize, id: NodeId) -> Opt
         return Some("its turns begin with what a turn makes");
     }
     let other = of().any(|l| l != number);
+    let named = graph.symbols_named(node);
+    let foreign = other || named.iter().any(|s| loops.finding(*s).is_some_and(|l| l != number));
     if other && (node.op.carries().is_some() || id == end) {
         return Some("a loop in another loop: unroll one of them (`GraphBuilder::unroll`), or take it out");
     }
@@ -66,7 +68,7 @@ fn wrong_in_turn(graph: &Graph, loops: &Loops, number: usize, id: NodeId) -> Opt
         return Some("the host runs it, and takes no part in the turns of a loop: take it out");
     }
     let is_output = id != end && node.outputs.iter().any(|&v| graph.is_output(v));
-    if id > end || other || is_output {
+    if id > end || foreign || is_output {
         return Some(OUTSIDE);
     }
     states::wrong_written(graph, loops, number, node)

@@ -11,7 +11,7 @@ use crate::ops::control::loop_states::state_samples;
 use crate::ops::def::LoopEnd;
 use crate::ops::{Grad, Op, OpDef};
 use crate::sample::{Fill, Sample};
-use crate::shape::{ValueType, f32, i32, sym};
+use crate::shape::{ValueType, display_dim, f32, i32, sym};
 use pumice_types::{DType, DimExpr, SymbolTable};
 
 /// Turns that a loop takes at most, where its body is recorded.
@@ -52,6 +52,12 @@ impl OpDef for Loop {
             let shown = cx.show(std::slice::from_ref(turns));
             let reason = format!("{shown} turns: not known before the run, or more than {}", self.most);
             return Err(AttrError::Value { name: "turns", reason }.into());
+        }
+        let running = self.running.as_symbol().and_then(|id| cx.symbols().get(id));
+        if running.is_none_or(|symbol| !symbol.found || (symbol.min, symbol.max) != (0, 1)) {
+            let shown = display_dim(&self.running, cx.symbols());
+            let reason = format!("{shown} is no symbol of 0..=1 that is found");
+            return Err(AttrError::Value { name: "running", reason }.into());
         }
         cx.expect_dtype(0, &[DType::I32])?;
         cx.expect_rank(0, 0)?;
