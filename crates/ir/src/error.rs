@@ -246,6 +246,14 @@ pub enum BuildError {
         /// What is wrong.
         reason: String,
     },
+    /// An extent that is found in a way that loses what the run should report.
+    #[error("{node}: {reason}")]
+    Count {
+        /// Name of the node that finds it.
+        node: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// A value of another builder was used.
     #[error("{node}: operand {operand} belongs to another graph")]
     ForeignValue {

@@ -1,8 +1,11 @@
 //! The verifier: every rule of a graph, every violation. Runs after building, after reading, and after every pass;
 //! in the last case what it finds is a defect of the pass.
 
+mod found;
 mod loops;
 mod states;
+
+pub(crate) use found::unheld_count;
 
 use crate::entity::{NodeId, ValueId};
 use crate::error::BuildError;
@@ -14,8 +17,7 @@ use crate::ops::{NodeCx, Op};
 use crate::shape::ValueType;
 use crate::state::Feed;
 use indexmap::{IndexMap, IndexSet};
-use pumice_types::{DType, DimExpr, Encoding, ScalarId, SymbolId, Var};
-use std::collections::BTreeSet;
+use pumice_types::{DType, DimExpr, Encoding, ScalarId, Var};
 
 /// A graph that breaks a rule.
 #[derive(Clone, PartialEq, thiserror::Error)]
@@ -135,33 +137,10 @@ pub(crate) fn program_rules(graph: &Graph) -> Vec<BuildError> {
     errors.extend(stop_rule(graph));
     errors.extend(scalar_rules(graph));
     errors.extend(stream_rule(graph));
-    errors.extend(found_rules(graph));
+    errors.extend(found::found_rules(graph));
     errors.extend(loops::loop_rules(graph, &loops));
     errors.extend(loops::nesting_rule(graph, &loops));
     errors
-}
-
-/// A symbol that is found has one node that finds it, before all that name it. Where none does, it may be gone.
-fn found_rules(graph: &Graph) -> Vec<BuildError> {
-    let mut wrong = Vec::new();
-    if graph.symbols.found().next().is_none() {
-        return wrong;
-    }
-    let mut known = BTreeSet::new();
-    let error = |id: SymbolId, reason: String| {
-        let name = graph.symbols.get(id).map_or_else(String::new, |s| s.name.clone());
-        BuildError::Symbol { name, reason }
-    };
-    for (id, node) in graph.nodes() {
-        let early = |id: &SymbolId| graph.symbols.is_found(*id) && !known.contains(id);
-        if let Some(early) = graph.symbols_named(node).into_iter().find(early) {
-            wrong.push(error(early, format!("{} names it before it is found", graph.node_name(id))));
-        }
-        if let Some(symbol) = node.op.finds().filter(|&symbol| !known.insert(symbol)) {
-            wrong.push(error(symbol, "it is found twice".to_owned()));
-        }
-    }
-    wrong
 }
 
 fn feed_rules(graph: &Graph) -> Vec<BuildError> {

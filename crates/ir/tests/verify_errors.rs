@@ -209,6 +209,43 @@ fn a_text_is_held_to_the_rules_of_loops() {
     }
 }
 
+/// Two prefixes of x as long as two counts say, at most 8 each.
+fn counts_text(held: [&str; 2], rest: &str) -> String {
+    let [n, m] = held;
+    format!(
+        "graph g {{ symbol n = 0..=8 found symbol m = 0..=8 found k: i32[2] = input() \
+         x: i32[8] = input() first: i32[1] = slice(k) {{starts = [0], ends = [1], axes = [0]}} \
+         c: i32[] = reshape(first) {{shape = []}} hn = {n} hm = {m} en = extent_of(hn) {{extent = n}} \
+         em = extent_of(hm) {{extent = m}} a: i32[n] = slice(x) {{starts = [0], ends = [n], axes = [0]}} \
+         b: i32[m] = slice(x) {{starts = [0], ends = [m], axes = [0]}} {rest} }}"
+    )
+}
+
+/// A count beyond its extent was taken for the largest, and no report said so.
+#[test]
+fn the_count_of_an_extent_is_held() {
+    let read = |held: &str| {
+        let text = counts_text([held, "found_count(c) {largest = 8}"], "output a = a output b = b");
+        text::read(&text).map(drop).map_err(|e| e.to_string())
+    };
+    for held in ["found_count(c) {largest = 3}", "found_count(c) {largest = 8}", "extent(x) {axis = 0}"] {
+        assert_eq!(read(held), Ok(()), "{held}");
+    }
+    let too_large = "en: its count is at most 9, and n at most 8";
+    let not_held = "en: nothing holds its count between 0 and 8: `found_count` does";
+    for (held, expected) in [
+        ("found_count(c) {largest = 9}", too_large),
+        ("constant() {data = i32[] [9]}", too_large),
+        ("constant() {data = i32[] [-1]}", not_held),
+        ("reshape(first) {shape = []}", not_held),
+        ("add(c, c)", not_held),
+        ("cast(c) {to = i32}", not_held),
+    ] {
+        let shown = read(held).expect_err(held);
+        assert!(shown.contains(expected), "`{shown}` should hold `{expected}`");
+    }
+}
+
 /// What says whether a loop runs is 0 or 1: a symbol that was 0 always brought the evaluator down.
 #[test]
 fn a_loop_runs_by_a_symbol_of_0_and_1() {

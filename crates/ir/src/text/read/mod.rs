@@ -15,7 +15,7 @@ use crate::place::Place;
 use crate::shape::ValueType;
 use crate::state::{Feed, FeedKind};
 use crate::text::lex::{Position, TextError, Token, lex};
-use crate::verify::program_rules;
+use crate::verify::{program_rules, unheld_count};
 use pumice_types::{DimExpr, ScalarId, Symbol, SymbolTable};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -211,7 +211,7 @@ impl Reader<'_> {
             }
         }
         self.depth -= 1;
-        match program_rules(&graph).into_iter().next() {
+        match program_rules(&graph).into_iter().next().or_else(|| unheld_count(&graph)) {
             // A body may well have outputs that are its inputs; only rules about names, states and feeds matter here.
             Some(e) => self.error(e.to_string()),
             None => Ok(graph),
