@@ -197,7 +197,8 @@ impl Outputs {
 pub struct OutputBuffer<'a> {
     /// Which output.
     pub output: usize,
-    /// As many bytes as the output has in this run, exactly.
+    /// As many bytes as the output has in this run, exactly; where the run finds an extent of it, as many as it has at
+    /// the largest.
     pub bytes: &'a mut [u8],
     /// The dtype that the output must have; `None` for bytes, which take any.
     pub dtype: Option<DType>,

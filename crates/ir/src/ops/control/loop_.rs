@@ -43,8 +43,7 @@ impl OpDef for Loop {
 
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         if !(1..=MOST_TURNS).contains(&self.most) {
-            let reason = format!("{} turns, not 1 to {MOST_TURNS}", self.most);
-            return Err(AttrError::Value { name: "most", reason }.into());
+            return Err(wrong_most(self.most));
         }
         if let Some(turns) = &self.turns
             && (!cx.symbols().are_bound(turns) || turns.upper(cx.symbols()) > self.most.unsigned_abs())
@@ -89,6 +88,11 @@ impl OpDef for Loop {
         samples.extend(body_samples());
         samples
     }
+}
+
+/// So many turns are none, or too many.
+fn wrong_most(most: impl std::fmt::Display) -> OpError {
+    AttrError::Value { name: "most", reason: format!("{most} turns, not 1 to {MOST_TURNS}") }.into()
 }
 
 /// What a turn leaves in a place has the type of what it begins with there.
@@ -212,6 +216,9 @@ impl GraphBuilder {
         }
         if let Err(mistake) = self.operand_types("while", carried) {
             return vec![mistake; carried.len()];
+        }
+        if most > MOST_TURNS.unsigned_abs() {
+            return vec![self.wrong_call("while", wrong_most(most)); carried.len()];
         }
         let g = self.composition("while");
         let first = condition(&g, carried);
