@@ -189,10 +189,12 @@ fn reader(cx: &LowerCx<'_>, row: usize) -> Arc<str> {
 /// What does not go together with found extents yet.
 fn refuse_others(cx: &LowerCx<'_>) -> Result<(), CompileError> {
     let symbols = cx.graph.symbols();
-    match cx.checks.iter().find(|c| symbols.names_found(&c.value)) {
-        Some(check) => {
+    let mut of_run = cx.checks.iter().filter(|c| symbols.names_found(&c.value)).map(|c| &c.what);
+    let mut of_graph = cx.graph.constraints().iter().filter(|c| c.names_found(symbols)).map(|c| &c.what);
+    match of_run.next().or_else(|| of_graph.next()) {
+        Some(what) => {
             let why = "it would depend on an extent that only the run finds";
-            Err(cx.unsupported_run(&check.what, why.into()))
+            Err(cx.unsupported_run(what, why.into()))
         }
         None => Ok(()),
     }

@@ -6,7 +6,7 @@ use pumice_cpu_ref::RefEval;
 use pumice_ir::ops::non_max_suppression::NonMaxSuppression;
 use pumice_ir::{Graph, GraphBuilder, Value, f32, i32};
 use pumice_plan::check::{CheckError, Fault};
-use pumice_plan::{BindingError, CheckedPlan, FrameSlot, Plan, PlanForm};
+use pumice_plan::{BindingError, CheckedPlan, FrameSlot, Plan, PlanForm, RunCheck};
 use pumice_types::{Bindings, DType, DimExpr, SymbolId, Target};
 use std::time::Instant;
 
@@ -236,5 +236,23 @@ fn words_of_rows_are_those_of_their_programs() {
         changed.runs[0].frame.words[at] = FrameSlot::Expr(e + bump(symbol, 12_345));
         let faults = CheckedPlan::new(changed).expect_err("no program makes it").faults;
         assert!(faults.iter().any(|f: &CheckError| matches!(f.fault, Fault::Frame(_))), "{at}");
+    }
+}
+
+/// A condition on what the run finds: nobody looks at it when the run begins, and yet the checker left out the bindings
+/// that it excludes.
+#[test]
+fn a_condition_on_what_is_found_is_refused() {
+    let plan = loaded(&plan_of(&rows(20_000, 8)));
+    let symbol = DimExpr::symbol(plan.symbols.find("extent_of").expect("found"));
+    let extent = DimExpr::constant(20_000);
+    for (value, sides) in
+        [(&extent - &symbol, None), (DimExpr::constant(0), Some(Box::new([symbol.clone(), symbol.clone()])))]
+    {
+        let mut changed = plan.clone();
+        changed.runs[0].checks.push(RunCheck { value, min: 0, max: 0, what: "planted".into(), sides });
+        let faults = CheckedPlan::new(changed).expect_err("nobody looks at it").faults;
+        let is_told = |e: &CheckError| matches!(&e.fault, Fault::Expression { what, .. } if what == "the condition `planted`");
+        assert!(faults.iter().any(is_told), "{faults:?}");
     }
 }

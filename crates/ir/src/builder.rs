@@ -128,7 +128,7 @@ impl GraphBuilder {
         u64::try_from(turns).is_ok_and(|turns| turns <= self.inner.borrow().unroll)
     }
 
-    /// A tensor the caller gives for every run.
+    /// A tensor the caller gives for every run. No extent of it is one that the run finds.
     #[track_caller]
     pub fn input(&self, name: &str, ty: impl Into<TypeSpec>) -> Value {
         self.typed_leaf(name, ty.into(), |ty| Input { ty }.into())

@@ -204,6 +204,22 @@ pub enum OpError {
         /// The expression.
         extent: String,
     },
+    /// A condition on extents that only the run finds: nobody could look before it does.
+    #[error("{what}: {condition}, which only the run finds")]
+    OnlyFound {
+        /// What they are.
+        what: String,
+        /// How they must stand to each other.
+        condition: String,
+    },
+    /// An extent that only the run finds, where it must be known before.
+    #[error("{what} is {extent}, which only the run finds; it must be known before")]
+    FoundLate {
+        /// Which extent, or what follows from it.
+        what: String,
+        /// The expression.
+        extent: String,
+    },
     /// Any other rule of the op.
     #[error("{0}")]
     Invalid(String),
@@ -245,6 +261,14 @@ pub enum BuildError {
         name: String,
         /// What is wrong.
         reason: String,
+    },
+    /// A condition of the graph on extents that only the run finds.
+    #[error("{what}: {condition}, which only the run finds")]
+    OnlyFound {
+        /// The node that needs it, which extents they are, and where that was made.
+        what: String,
+        /// How they must stand to each other.
+        condition: String,
     },
     /// An extent that is found in a way that loses what the run should report.
     #[error("{node}: {reason}")]

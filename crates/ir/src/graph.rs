@@ -3,7 +3,7 @@
 use crate::entity::{NodeId, ValueId};
 use crate::ops::Op;
 use crate::place::Place;
-use crate::shape::ValueType;
+use crate::shape::{ValueType, display_dim};
 use crate::state::Feed;
 use pumice_types::{DimExpr, SymbolId, SymbolTable, Tensor};
 use smallvec::SmallVec;
@@ -122,6 +122,18 @@ impl Constraint {
     /// The values that the difference may have.
     pub fn allowed(&self) -> (i64, i64) {
         (0, if self.relation == Relation::AtMost { i64::MAX } else { 0 })
+    }
+
+    /// Whether it is about an extent that only the run finds.
+    pub fn names_found(&self, symbols: &SymbolTable) -> bool {
+        symbols.names_found(&self.left) || symbols.names_found(&self.right)
+    }
+
+    /// How the extents must stand to each other, as text.
+    pub(crate) fn shown(&self, symbols: &SymbolTable) -> String {
+        let [left, right] = [&self.left, &self.right].map(|d| display_dim(d, symbols));
+        let must = if self.relation == Relation::AtMost { "be at most" } else { "be" };
+        format!("{left} must {must} {right}")
     }
 
     /// Whether it holds nowhere in the ranges of these symbols.

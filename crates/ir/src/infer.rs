@@ -1,7 +1,7 @@
 //! What an op sees while its result types are inferred.
 
 use crate::entity::ValueId;
-use crate::error::OpError;
+use crate::error::{OpError, node_and_op};
 use crate::graph::{Constraint, Graph, Relation};
 use crate::ops::Op;
 use crate::place::Place;
@@ -248,6 +248,16 @@ impl<'a> Infer<'a> {
         })
     }
 
+    /// Errors where an expression follows from what only the run finds.
+    pub fn known_before(&self, extent: &DimExpr, what: &str) -> Result<(), OpError> {
+        match self.symbols.names_found(extent) {
+            true => {
+                Err(OpError::FoundLate { what: what.to_owned(), extent: display_dim(extent, self.symbols) })
+            }
+            false => Ok(()),
+        }
+    }
+
     /// A shape as text.
     pub fn show(&self, shape: &[DimExpr]) -> String {
         let dims: Vec<String> = shape.iter().map(|d| display_dim(d, self.symbols)).collect();
@@ -278,10 +288,13 @@ pub fn infer_node(
     inputs: &[Option<ValueId>],
 ) -> Result<(Types, Vec<Constraint>), OpError> {
     let (types, mut constraints) = infer_types(graph, op, inputs)?;
-    for c in &mut constraints {
-        c.what = format!("{}: {}", crate::error::node_and_op(name, op.name()), c.what).into();
-    }
+    tell_node(&mut constraints, &node_and_op(name, op.name()));
     Ok((types, constraints))
+}
+
+/// Conditions say of which node they are.
+pub(crate) fn tell_node(constraints: &mut [Constraint], node: &str) {
+    constraints.iter_mut().for_each(|c| c.what = format!("{node}: {}", c.what).into());
 }
 
 /// As [`infer_node`], for who keeps no constraint: they do not say of which node they are.

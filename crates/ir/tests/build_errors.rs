@@ -627,6 +627,50 @@ fn a_found_symbol_is_no_larger_than_kernels_count() {
     }
 }
 
+/// What only the run finds is refused where it must be known before, and each condition names its node once.
+#[test]
+fn what_the_run_finds_is_not_known_before() {
+    type Wrong = fn(&GraphBuilder, Value, DimExpr);
+    let cases: [(Wrong, &str); 5] = [
+        (
+            |g, _, n| g.output("y", g.input("s", f32([n]))),
+            "s (input): an extent of an input is n, which only the run finds; it must be known before, at ",
+        ),
+        (
+            |g, _, n| g.output("y", g.scalar_advancing("t", 0, 9, 0, n)),
+            "t (scalar): what a scalar advances by is n, which only the run finds; it must be known before, at ",
+        ),
+        (
+            |g, x, n| g.output("y", g.reshape_to(x, vec![n])),
+            "reshape: number of elements: 7 must be n, which only the run finds, at ",
+        ),
+        (
+            |g, x, _| {
+                let never = |g: &GraphBuilder| g.constant_scalar(DType::Bool, 0.0);
+                g.output("y", g.while_(u64::MAX, [x], |g, _| never(g), |_, x| x)[0]);
+            },
+            "while: attribute `most`: 18446744073709551615 turns, not 1 to 16777216, at ",
+        ),
+        (
+            |g, x, _| {
+                let never = |g: &GraphBuilder| g.constant_scalar(DType::Bool, 0.0);
+                g.output("y", g.while_((1 << 24) + 1, [x], |g, _| never(g), |_, x| x)[0]);
+            },
+            "while: attribute `most`: 16777217 turns, not 1 to 16777216, at ",
+        ),
+    ];
+    for (wrong, expected) in cases {
+        let g = GraphBuilder::new("g");
+        let x = g.input("x", f32([7]));
+        let n = g.named("n").extent_of(g.input("count", i32::<u64>([])), 0..=7);
+        wrong(&g, x, n);
+        let errors = g.build().expect_err(expected).to_string();
+        let shown = errors.lines().nth(1).unwrap_or_default().trim_start();
+        assert!(shown.starts_with(expected) && shown.contains("build_errors.rs"), "{shown}");
+        assert!(!shown.contains("reshape: reshape"), "{shown}");
+    }
+}
+
 /// What a turn of one loop finds is not there in another: the plan of such a graph was wrong.
 #[test]
 fn what_one_loop_finds_is_no_extent_in_another() {

@@ -221,6 +221,36 @@ fn counts_text(held: [&str; 2], rest: &str) -> String {
     )
 }
 
+/// Whether two extents are equal that the run finds was left to nobody: sums of as many as one of them were wrong.
+#[test]
+fn a_text_may_not_ask_for_what_only_the_run_finds() {
+    const HELD: [&str; 2] = ["found_count(c) {largest = 8}"; 2];
+    let sound = counts_text(HELD, "output a = a output b = b");
+    assert_eq!(text::read(&sound).map(drop).map_err(|e| e.to_string()), Ok(()));
+    let cases = [
+        (
+            "sa = cum_sum(a) sb = cum_sum(b) y = add(sa, sb) output y = y",
+            "y (add): broadcast extents, at line 1 of the graph's text: n must be m, which only the run finds",
+        ),
+        (
+            "output a = a output b = b require \"rows\" at_most {left = n, right = m}",
+            "rows, at line 1 of the graph's text: n must be at most m, which only the run finds",
+        ),
+        (
+            "s: i32[n] = input() output a = s output b = b",
+            "s (input): an extent of an input is n, which only the run finds; it must be known before",
+        ),
+        (
+            "p: i32[] = scalar() {min = 0, max = 9, default = 0, advance = n} output a = p output b = b",
+            "p (scalar): what a scalar advances by is n, which only the run finds",
+        ),
+    ];
+    for (rest, expected) in cases {
+        let shown = message(&counts_text(HELD, rest));
+        assert!(shown.contains(expected), "`{shown}` should hold `{expected}`");
+    }
+}
+
 /// A count beyond its extent was taken for the largest, and no report said so.
 #[test]
 fn the_count_of_an_extent_is_held() {

@@ -125,8 +125,8 @@ impl Inner {
         let symbols = &self.graph.symbols;
         symbols.found().next()?;
         let (_, mut conditions) = infer_types(&self.graph, op, ids).ok()?;
-        let named = |c: &Constraint| symbols.names_found(&c.left) || symbols.names_found(&c.right);
-        conditions.retain(|c| c.relation != Relation::AtMost && named(c) && !self.conditions.imply(c));
+        let is_open = |c: &Constraint| c.names_found(symbols) && !self.conditions.imply(c);
+        conditions.retain(|c| c.relation != Relation::AtMost && is_open(c));
         (!conditions.is_empty()).then_some(conditions)
     }
 

@@ -141,13 +141,8 @@ impl GraphBuilder {
         if constraints.is_empty() {
             return Ok(());
         }
-        let node = self.peek_next_node(method);
-        let of_method = |c: Constraint| {
-            let what = format!("{}: {}", node_and_op(&node, method), c.what).into();
-            Constraint { what, of_method: true, ..c }
-        };
-        let constraints = constraints.into_iter().map(of_method).collect();
-        self.inner.borrow_mut().require(constraints, Location::caller())
+        let node = node_and_op(&self.peek_next_node(method), method);
+        self.inner.borrow_mut().require(constraints, &node, Location::caller())
     }
 
     /// As [`GraphBuilder::checked_optional`], with a type, or none, in the place of each operand.

@@ -4,9 +4,9 @@ use super::alike::Inputs;
 use super::{CallSite, Mistake, Value};
 use crate::conditions::Conditions;
 use crate::entity::{NodeId, ValueId};
-use crate::error::{BuildError, OpError};
+use crate::error::{BuildError, OpError, node_and_op};
 use crate::graph::{Constraint, Graph, Node, Relation, ValueInfo};
-use crate::infer::{Types, infer_node};
+use crate::infer::{Types, infer_types, tell_node};
 use crate::names::Names;
 use crate::ops::Op;
 use crate::ops::source::RandomSource;
@@ -189,23 +189,30 @@ impl Inner {
         name: &str,
         inputs: &[Option<ValueId>],
     ) -> Result<(Types, Vec<Constraint>), OpError> {
-        let (types, constraints) = infer_node(&self.graph, op, name, inputs)?;
+        let (types, mut constraints) = infer_types(&self.graph, op, inputs)?;
         self.stretch_always_or_never(&constraints)?;
         self.nothing_found(&constraints)?;
+        tell_node(&mut constraints, &node_and_op(name, op.name()));
         Ok((types, constraints))
     }
 
-    /// Conditions that no node needs, but a method.
-    pub(super) fn require(&mut self, constraints: Vec<Constraint>, site: CallSite) -> Result<(), OpError> {
+    /// Conditions that no node needs, but the method that makes `node`.
+    pub(super) fn require(
+        &mut self,
+        mut constraints: Vec<Constraint>,
+        node: &str,
+        site: CallSite,
+    ) -> Result<(), OpError> {
         self.stretch_always_or_never(&constraints)?;
         self.nothing_found(&constraints)?;
-        self.add_constraints(constraints, site);
+        tell_node(&mut constraints, node);
+        self.add_constraints(constraints.into_iter().map(|c| Constraint { of_method: true, ..c }), site);
         Ok(())
     }
 
     /// Whether they hold is known when a run binds the symbols: then the builder is gone, so they say where they were
     /// made.
-    fn add_constraints(&mut self, constraints: Vec<Constraint>, site: CallSite) {
+    fn add_constraints(&mut self, constraints: impl IntoIterator<Item = Constraint>, site: CallSite) {
         let placed = constraints.into_iter().map(|c| Constraint { place: Place::Source(site), ..c });
         self.conditions.append(&mut self.graph.constraints, placed);
     }
@@ -235,13 +242,11 @@ impl Inner {
     /// Refuses a condition on what is found while the program runs: nobody could look before it does.
     fn nothing_found(&self, constraints: &[Constraint]) -> Result<(), OpError> {
         let symbols = &self.graph.symbols;
-        let found = |c: &&Constraint| symbols.names_found(&c.left) || symbols.names_found(&c.right);
-        let Some(c) = constraints.iter().find(found).filter(|c| !self.conditions.imply(c)) else {
-            return Ok(());
-        };
-        let [left, right] = [&c.left, &c.right].map(|d| display_dim(d, symbols));
-        let must = if c.relation == Relation::AtMost { "be at most" } else { "be" };
-        Err(OpError::Invalid(format!("{}: {left} must {must} {right}, which only the run finds", c.what)))
+        let open = |c: &&Constraint| c.names_found(symbols) && !self.conditions.imply(c);
+        match constraints.iter().find(open) {
+            None => Ok(()),
+            Some(c) => Err(OpError::OnlyFound { what: c.what.to_string(), condition: c.shown(symbols) }),
+        }
     }
 
     pub(super) fn resolve(&mut self, spec: TypeSpec, site: CallSite) -> Result<ValueType, usize> {

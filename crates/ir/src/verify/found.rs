@@ -1,4 +1,5 @@
-//! The rules of what a run finds: where a found symbol may be named, and, of texts, that its count was held between its ends by a node that reports others.
+//! The rules of what a run finds: where a found symbol may be named, that no condition of a graph is about one, and, of
+//! texts, that its count was held between its ends by a node that reports others.
 
 use crate::entity::{NodeId, ValueId};
 use crate::error::BuildError;
@@ -17,7 +18,13 @@ pub(super) fn found_rules(graph: &Graph) -> Vec<BuildError> {
     if graph.symbols.found().next().is_none() {
         return Vec::new();
     }
-    wrong_names(graph)
+    let mut wrong = wrong_names(graph);
+    let about_found = graph.constraints.iter().filter(|c| c.names_found(&graph.symbols));
+    wrong.extend(
+        about_found
+            .map(|c| BuildError::OnlyFound { what: c.what_and_where(), condition: c.shown(&graph.symbols) }),
+    );
+    wrong
 }
 
 /// A symbol that is found has one node that finds it, before all that name it. Where none does, it may be gone.

@@ -7,6 +7,7 @@
 //!   the same count;
 //! - the program gives each word its value, whatever the counts are: followed as expressions;
 //! - nothing else writes the frame, but its advance;
+//! - no condition of the run, which the host looks at before it, names a found symbol;
 //! - the host reads what it must know of them: each symbol is one word, which it learns the value from. The row of that
 //!   word is filled before a step of a branch runs, before a counted loop begins and by the turns of another.
 
@@ -31,6 +32,7 @@ pub(super) fn check(scope: &Scope<'_>, run: &Run, findings: &mut Findings) {
     if let Err(why) = rows(frame, &scope.plan.symbols) {
         return findings.add(Fault::Frame(why));
     }
+    conditions(run, &scope.plan.symbols, findings);
     if let Some(at) = named_outside(frame, &scope.plan.symbols) {
         findings.add(Fault::Frame(format!("word {at} follows from what is found, and is of no row")));
     }
@@ -104,6 +106,17 @@ fn named_outside(frame: &Frame, symbols: &SymbolTable) -> Option<usize> {
         _ => false,
     };
     (frame.base() as usize..frame.words.len()).find(|&at| names(&frame.words[at]))
+}
+
+/// Conditions on what the host cannot know when it looks at them. Nothing that is right where they hold alone is right.
+fn conditions(run: &Run, symbols: &SymbolTable, findings: &mut Findings) {
+    for check in &run.checks {
+        let mut sides = check.sides.iter().flat_map(|s| s.iter());
+        if symbols.names_found(&check.value) || sides.any(|e| symbols.names_found(e)) {
+            let (what, why) = (format!("the condition `{}`", check.what), "it names what only the run finds");
+            findings.add(Fault::Expression { what, why: why.to_owned() });
+        }
+    }
 }
 
 /// Every row is filled once, and nothing else writes the frame.

@@ -20,7 +20,10 @@ impl OpDef for Input {
     const GRAD: Grad<Self> = Grad::Zero;
     const TYPED: bool = true;
 
-    fn infer(&self, _cx: &Infer<'_>) -> Result<Types, OpError> {
+    fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
+        for extent in self.ty.shape.iter() {
+            cx.known_before(extent, "an extent of an input")?;
+        }
         Ok(smallvec::smallvec![self.ty.clone()])
     }
 

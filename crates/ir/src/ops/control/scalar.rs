@@ -28,7 +28,7 @@ impl OpDef for Scalar {
     const GRAD: Grad<Self> = Grad::Zero;
     const TYPED: bool = true;
 
-    fn infer(&self, _cx: &Infer<'_>) -> Result<Types, OpError> {
+    fn infer(&self, cx: &Infer<'_>) -> Result<Types, OpError> {
         let wrong = |reason: &str| Err(OpError::Invalid(reason.to_owned()));
         if self.ty.rank() != 0 || !matches!(self.ty.dtype(), DType::I32 | DType::U32 | DType::F32) {
             return wrong("a dynamic scalar is a rank-0 i32, u32 or f32");
@@ -52,6 +52,7 @@ impl OpDef for Scalar {
         } else if self.advance.is_some() {
             return wrong("only an integer scalar advances on the device");
         }
+        self.advance.iter().try_for_each(|by| cx.known_before(by, "what a scalar advances by"))?;
         Ok(smallvec::smallvec![self.ty.clone()])
     }
 
