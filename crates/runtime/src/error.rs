@@ -348,7 +348,8 @@ pub enum RuntimeError {
     /// The run ended (with host steps: the first replay that reported, and none after it), but an op met an index out
     /// of range, a full state or a division by zero (OPS 1.5).
     #[error(
-        "the run reported {0}; outputs and states hold what the op left (0 was read, writes were dropped)"
+        "the run reported {0}; outputs and states hold what the op left (0 was read, writes were dropped, \
+         counts are within their range)"
     )]
     Status(RunStatus),
     /// An output index past the last output.
