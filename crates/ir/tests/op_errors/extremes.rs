@@ -40,15 +40,15 @@ refuses! {
     a_found_extent_that_must_be_1: |g| {
         let n = g.extent_of(g.input("n", i32::<u64>([])), 0..=6);
         g.squeeze(g.narrow(g.input("x", f32([6, 2])), 0, 0u64, n), &[0])
-    } => OpError::Invalid(_),
+    } => OpError::OnlyFound { .. },
     a_found_extent_of_a_state: |g| {
         let n = g.extent_of(g.input("n", i32::<u64>([])), 0..=6);
         g.state_write(g.state("s", f32([6])), g.narrow(g.input("x", f32([6])), 0, 0u64, n))
-    } => OpError::Invalid(_),
+    } => OpError::OnlyFound { .. },
     a_found_extent_of_a_result: |g| {
         let [n, m] = ["n", "m"].map(|n| g.extent_of(g.input(n, i32::<u64>([])), 0..=6));
         g.reshape_to(g.narrow(g.input("x", f32([6])), 0, 0u64, n), vec![m])
-    } => OpError::Invalid(_),
+    } => OpError::OnlyFound { .. },
     // Twice the extent left 64 bits.
     resize_to_sizes_beyond_62_bits: |g| g.resize(g.input("x", f32([2, 3])), Resize { sizes: vec![DimExpr::constant(1 << 62); 2], aspect: ResizeAspect::NotLarger, ..Resize::default() })
         => OpError::Invalid(_),
