@@ -1,4 +1,5 @@
-//! What a graph refuses of extents that only the run finds: where they must be known before, and outside of their turns.
+//! What a graph refuses of extents that only the run finds: where they must be known before, and outside of their
+//! turns.
 
 use pumice_ir::{GraphBuilder, Value, f32, i32};
 use pumice_types::{DType, DimExpr};
