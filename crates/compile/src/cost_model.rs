@@ -27,6 +27,10 @@ impl CostModel for Kernels<'_> {
         self.selection.reduce.parts(reduction, self.target)
     }
 
+    fn varying_reduction_parts(&self, longest: &ReductionExtents) -> u64 {
+        self.selection.reduce.varying_parts(longest, self.target)
+    }
+
     fn least_reduction_parts(&self, reduction: &ReductionExtents) -> u64 {
         reduce::least_parts(reduction, self.target)
     }

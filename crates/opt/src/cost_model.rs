@@ -48,6 +48,9 @@ pub trait CostModel {
     /// Into about how many parts a reduction is best cut; 1 where cutting does not pay.
     fn reduction_parts(&self, reduction: &ReductionExtents) -> u64;
 
+    /// The same where there may be fewer elements than these, and what is left by parts takes a step more.
+    fn varying_reduction_parts(&self, longest: &ReductionExtents) -> u64;
+
     /// Into at least how many parts a reduction must be cut, since no kernel takes it in one; 1 where one does. Half as
     /// many are enough.
     fn least_reduction_parts(&self, reduction: &ReductionExtents) -> u64;
@@ -92,6 +95,10 @@ impl CostModel for NoCostModel {
     }
 
     fn reduction_parts(&self, _: &ReductionExtents) -> u64 {
+        1
+    }
+
+    fn varying_reduction_parts(&self, _: &ReductionExtents) -> u64 {
         1
     }
 

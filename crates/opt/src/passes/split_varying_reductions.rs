@@ -7,8 +7,8 @@
 //! A row of fewer than q elements has no part, and a reduction of nothing joins with anything.
 //!
 //! How many elements there are is known while the program runs, how many there may be before: parts are as long as pays
-//! for the longest row, and there are some only where it has many, because two more levels are paid for short rows, too.
-//! Left alone: what `split_reductions` leaves alone, and several rows (their first parts are not dense).
+//! for the longest row, if [`CostModel`](crate::CostModel) says that they pay, because two more levels are paid for short
+//! rows, too. Left alone: what `split_reductions` leaves alone, and several rows (their first parts are not dense).
 
 use super::separate_reduced_axes::exact_in_parts;
 use crate::pipeline::PassCx;
@@ -17,9 +17,6 @@ use pumice_ir::ops::reduce::Reduction;
 use pumice_ir::ops::{Add, Cast, Div, Extent, ReduceSum, Reshape};
 use pumice_ir::{Graph, Node, NodeId, Op, Patch, PatchRef, ValueId};
 use pumice_types::{DType, DimExpr, ReductionExtents};
-
-/// Parts that are wanted at least: about as many times faster is the longest row.
-const LEAST_PARTS: u64 = 8;
 
 /// One patch for every reduction that is cut.
 pub fn split_varying_reductions(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
@@ -65,8 +62,8 @@ impl<'g> Cut<'g> {
             inner: upper(&inner, symbols),
             one_by_one,
         };
-        let parts = cx.cost_model.reduction_parts(&longest);
-        if parts < LEAST_PARTS || longest.inner == 0 {
+        let parts = cx.cost_model.varying_reduction_parts(&longest);
+        if parts < 2 || longest.inner == 0 {
             return None;
         }
         // Whole groups of four elements are read faster.

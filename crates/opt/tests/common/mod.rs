@@ -33,6 +33,10 @@ impl CostModel for FixedParts {
         self.reductions
     }
 
+    fn varying_reduction_parts(&self, _: &ReductionExtents) -> u64 {
+        self.reductions
+    }
+
     fn least_reduction_parts(&self, _: &ReductionExtents) -> u64 {
         self.least
     }
