@@ -175,7 +175,7 @@ fn varying() -> Vec<(Case, Steps)> {
     let short = Sample::graph("short columns that vary", |g| {
         g.output("y", g.reduce_sum(g.input("x", f32([rows(512), 64.into()])), &[0], false));
     });
-    let in_one: Steps = &[&[("reduce_columns", 1)]];
+    let in_one: Steps = &[&[("reduce_columns", 8)]];
     cases.push((Case::new("split", short.bind("n", 300)), in_one));
     let found = Sample::graph("as many as are found", |g| {
         let (x, keep) = (g.input("x", f32([200_000, 3])), g.input("keep", bool_([200_000])));
