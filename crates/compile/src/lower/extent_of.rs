@@ -2,7 +2,7 @@
 
 use super::Lower;
 use crate::cx::{LowerCx, LowerResult};
-use crate::unplaced::{PlacedView, StorageClass, UnplacedVersion};
+use crate::unplaced::UnplacedVersion;
 use pumice_ir::ops::{ExtentOf, OpDef};
 use pumice_ir::{Graph, NodeId, ValueId};
 use pumice_plan::FrameSlot;
@@ -17,8 +17,8 @@ impl Lower for ExtentOf {
             return Ok(());
         }
         let held = node.input(0).ok_or("it has no count")?;
-        let given = cx.at(count_before_its_report(cx.graph, id, symbol).unwrap_or(held))?;
-        let count = if is_overwritten(cx, &given) { cx.at(held)? } else { given };
+        let given = count_before_its_report(cx.graph, id, symbol).unwrap_or(held);
+        let count = if is_overwritten(cx, given)? { cx.at(held)? } else { cx.at(given)? };
         let count = cx.word_of(&count, "the frame's kernel reads one word")?;
         cx.finds(symbol, count);
         cx.place_in_frame(node.output(), FrameSlot::Bound(symbol), Some(self.extent.clone()));
@@ -28,10 +28,23 @@ impl Lower for ExtentOf {
 
 /// Whether a later version of a state, or the next turn of a loop, comes to lie where a value is. A row of two counts may
 /// have to wait for what comes after that.
-fn is_overwritten(cx: &LowerCx<'_>, at: &PlacedView) -> bool {
+fn is_overwritten(cx: &mut LowerCx<'_>, value: ValueId) -> LowerResult<bool> {
+    let version = cx.at(value)?.version;
     let of = |version: UnplacedVersion| cx.unplaced.versions[version.0 as usize].buffer;
-    matches!(cx.unplaced.buffer_of(at.version).class, StorageClass::State(_))
-        || cx.unplaced.carried.iter().any(|&carried| of(carried) == of(at.version))
+    Ok(cx.unplaced.carried.iter().any(|&carried| of(carried) == of(version))
+        || is_in_written_state(cx.graph, value))
+}
+
+/// Whether a value is the bytes of a state that the program writes.
+fn is_in_written_state(graph: &Graph, mut value: ValueId) -> bool {
+    while !graph.is_state_version(value) {
+        let (node, place) = (graph.def(value), graph.value(value).def.1);
+        let Some(x) = node.op.shown_operand(place.into()).and_then(|i| node.input(i)) else { return false };
+        value = x;
+    }
+    let state = graph.state_of(value);
+    let mut made = graph.nodes().flat_map(|(_, node)| graph.successions(node));
+    made.any(|s| graph.state_of(s.previous) == state)
 }
 
 /// The count of a node that finds a symbol; where it is one that was held between 0 and the symbol's largest value, the
