@@ -32,8 +32,8 @@ pub struct List {
     pub levels: Range<u32>,
     /// Prediction at the upper bounds of the symbols, in microseconds.
     pub upper_us: f64,
-    /// Whether a run decides how long it lasts: a step of it stands under a choice, or is as long as was found. Then one
-    /// run says nothing of the next.
+    /// Whether a run decides how long it lasts: a step of it stands under a choice, or is as long as was found. Then
+    /// one run says nothing of the next.
     pub is_decided: bool,
     cost: ListCost,
 }

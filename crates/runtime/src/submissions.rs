@@ -4,8 +4,8 @@
 //! binding, scaled by what it took when it last ran; until it was measured, by the ratio of what was measured before it
 //! in the same call. Until every list of a submission was measured a call begins with one list and at most doubles. A
 //! call in which the program stopped teaches nothing: replays after a stop do nothing. Of a list whose length a run
-//! decides no call teaches that it is faster than predicted, which is for the longest there may be: the next run may take
-//! the other branch, find as much as there can be, or still be in its loop.
+//! decides no call teaches that it is faster than predicted, which is for the longest there may be: the next run may
+//! take the other branch, find as much as there can be, or still be in its loop.
 //!
 //! What is predicted and was measured below an eighth of the bound is one submission, decided without looking at any
 //! cost. No device here, and no clock: whoever submits says how long it took.

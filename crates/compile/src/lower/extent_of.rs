@@ -17,8 +17,10 @@ impl Lower for ExtentOf {
             return Ok(());
         }
         let held = node.input(0).ok_or("it has no count")?;
-        let given = count_before_its_report(cx.graph, id, symbol).unwrap_or(held);
-        let count = if is_overwritten(cx, given)? { cx.at(held)? } else { cx.at(given)? };
+        let count = match count_before_its_report(cx.graph, id, symbol) {
+            Some(given) if !is_overwritten(cx, given)? => cx.at(given)?,
+            _ => cx.at(held)?,
+        };
         let count = cx.word_of(&count, "the frame's kernel reads one word")?;
         cx.finds(symbol, count);
         cx.place_in_frame(node.output(), FrameSlot::Bound(symbol), Some(self.extent.clone()));
@@ -26,8 +28,8 @@ impl Lower for ExtentOf {
     }
 }
 
-/// Whether a later version of a state, or the next turn of a loop, comes to lie where a value is. A row of two counts may
-/// have to wait for what comes after that.
+/// Whether a later version of a state, or the next turn of a loop, comes to lie where a value is. A row of two counts
+/// may have to wait for what comes after that.
 fn is_overwritten(cx: &mut LowerCx<'_>, value: ValueId) -> LowerResult<bool> {
     let version = cx.at(value)?.version;
     let of = |version: UnplacedVersion| cx.unplaced.versions[version.0 as usize].buffer;

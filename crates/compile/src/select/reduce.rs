@@ -108,8 +108,8 @@ impl Rules {
     }
 }
 
-/// Elements of a reduction from which on two more levels are little beside one step: a group takes 3,700 in a microsecond,
-/// the levels 5.6 (H200, 2026-11-29).
+/// Elements of a reduction from which on two more levels are little beside one step: a group takes 3,700 in a
+/// microsecond, the levels 5.6 (H200, 2026-11-29).
 const LONG: u64 = 1 << 17;
 /// Parts from which on the longest row is so many times faster.
 const MANY: u64 = 8;

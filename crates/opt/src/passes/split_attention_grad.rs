@@ -1,8 +1,8 @@
 //! Gradients of an attention by keys and values that query heads share, one for each query head, and their sum.
 //!
-//! dk\[kh\] == Σ over the query heads h of kh of dk\[h\], where keys and values are repeated for each h; dv likewise. A group
-//! of threads goes over all queries of all heads that share its keys, so few keys under few heads leave most of a device
-//! idle. Repeated they are as many as the queries, and so are their gradients; the order of summation changes.
+//! dk\[kh\] == Σ over the query heads h of kh of dk\[h\], where keys and values are repeated for each h; dv likewise. A
+//! group of threads goes over all queries of all heads that share its keys, so few keys under few heads leave most of
+//! a device idle. Repeated they are as many as the queries, and so are their gradients; the order of summation changes.
 //!
 //! Left alone: factors that are rounded (other ops make these), heads that vary, and whatever
 //! [`CostModel`](crate::CostModel) finds fast enough.

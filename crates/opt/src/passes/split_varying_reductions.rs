@@ -7,8 +7,9 @@
 //! A row of fewer than q elements has no part, and a reduction of nothing joins with anything.
 //!
 //! How many elements there are is known while the program runs, how many there may be before: parts are as long as pays
-//! for the longest row, if [`CostModel`](crate::CostModel) says that they pay, because two more levels are paid for short
-//! rows, too. Left alone: what `split_reductions` leaves alone, and several rows (their first parts are not dense).
+//! for the longest row, if [`CostModel`](crate::CostModel) says that they pay, because two more levels are paid for
+//! short rows, too. Left alone: what `split_reductions` leaves alone, and several rows (their first parts are not
+//! dense).
 
 use super::separate_reduced_axes::exact_in_parts;
 use crate::pipeline::PassCx;

@@ -46,8 +46,8 @@ impl DimExpr {
         (sum.0.max(rest.0.saturating_add(left.min(0))), sum.1.min(rest.1.saturating_add(left.max(0))))
     }
 
-    /// Of a sum with a term c·⌊a/q⌋, where q is a positive number that divides c·a: what it is with c·a/q instead, and how
-    /// far at most it is from that, −c·(q − 1)/q.
+    /// Of a sum with a term c·⌊a/q⌋, where q is a positive number that divides c·a: what it is with c·a/q instead, and
+    /// how far at most it is from that, −c·(q − 1)/q.
     fn without_a_quotient(&self) -> Option<(DimExpr, i64)> {
         self.terms.iter().find_map(|term| {
             let [Atom::FloorDiv(quotient)] = term.factors.as_slice() else { return None };

@@ -91,8 +91,8 @@ fn views() -> Vec<Sample> {
     ]
 }
 
-/// Windows of many more than 128 positions, which are chains of sums; many elements of many rows; more than 65,535 groups
-/// of threads.
+/// Windows of many more than 128 positions, which are chains of sums; many elements of many rows; more than 65,535
+/// groups of threads.
 fn many() -> Vec<Sample> {
     let of = |label: &str, kind: Kind, x: &[u64], pool: Pool| {
         Sample::graph(label, |g| {

@@ -96,8 +96,8 @@ impl GraphBuilder {
     }
 
     /// The places at which a mask is true, in their order: bool\[m\] → i32\[n\], n found. Place p of them is where the
-    /// number of true elements first exceeds p; n is the last such number where there is a last element. Of one mask they
-    /// are found once.
+    /// number of true elements first exceeds p; n is the last such number where there is a last element. Of one mask
+    /// they are found once.
     #[track_caller]
     fn places_of_true(&self, mask: Value) -> Value {
         if let Some(known) = self.known_places(mask) {
