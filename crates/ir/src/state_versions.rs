@@ -42,15 +42,17 @@ impl Graph {
 
     /// Whether a value is the bytes of a version of a state, possibly under a view: it must be read before they are
     /// overwritten.
-    pub fn shows_state(&self, mut value: ValueId) -> bool {
-        loop {
+    pub fn shows_state(&self, value: ValueId) -> bool {
+        self.shown_version(value).is_some()
+    }
+
+    /// The version of a state whose bytes a value is, itself or seen through views.
+    pub fn shown_version(&self, mut value: ValueId) -> Option<ValueId> {
+        while !self.is_state_version(value) {
             let (node, place) = (self.def(value), self.value(value).def.1);
-            match node.op.shown_operand(place.into()).and_then(|i| node.input(i)) {
-                _ if self.is_state_version(value) => return true,
-                Some(x) => value = x,
-                None => return false,
-            }
+            value = node.op.shown_operand(place.into()).and_then(|i| node.input(i))?;
         }
+        Some(value)
     }
 
     /// The `State` leaf that a value is a version of, if it is one. The result of a loop is one where its turns begin

@@ -38,13 +38,9 @@ fn is_overwritten(cx: &mut LowerCx<'_>, value: ValueId) -> LowerResult<bool> {
 }
 
 /// Whether a value is the bytes of a state that the program writes.
-fn is_in_written_state(graph: &Graph, mut value: ValueId) -> bool {
-    while !graph.is_state_version(value) {
-        let (node, place) = (graph.def(value), graph.value(value).def.1);
-        let Some(x) = node.op.shown_operand(place.into()).and_then(|i| node.input(i)) else { return false };
-        value = x;
-    }
-    let state = graph.state_of(value);
+fn is_in_written_state(graph: &Graph, value: ValueId) -> bool {
+    let Some(version) = graph.shown_version(value) else { return false };
+    let state = graph.state_of(version);
     let mut made = graph.nodes().flat_map(|(_, node)| graph.successions(node));
     made.any(|s| graph.state_of(s.previous) == state)
 }

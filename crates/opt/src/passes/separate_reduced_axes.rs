@@ -68,6 +68,14 @@ fn runs(shape: &[DimExpr], axes: &[usize]) -> Vec<Vec<usize>> {
     runs
 }
 
+/// The first and the last reduced axis that are longer than 1, where no longer axis lies between them.
+pub(super) fn neighbouring_axes(reduction: &dyn Reduction, shape: &[DimExpr]) -> Option<(usize, usize)> {
+    match runs(shape, &reduction.axes(shape.len()).ok()?).as_slice() {
+        [run] => Some((*run.first()?, *run.last()?)),
+        _ => None,
+    }
+}
+
 /// Whether reducing parts, and then what they gave, is the reduction but for the order of rounding.
 pub(super) fn exact_in_parts(reduction: &dyn Reduction, dtype: DType) -> bool {
     let integer = !dtype.is_float() && dtype != DType::Bool;

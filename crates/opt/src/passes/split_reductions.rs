@@ -16,7 +16,7 @@
 //! ones (`split_varying_reductions`), no elements, and several rows that no number divides (their first parts are not
 //! dense, and kernels want them so). How many parts pay or must be, kernels know ([`CostModel`](crate::CostModel)).
 
-use super::separate_reduced_axes::exact_in_parts;
+use super::separate_reduced_axes::{exact_in_parts, neighbouring_axes};
 use crate::pipeline::PassCx;
 use crate::rewrite::{Facts, Parts, range_of, upper};
 use pumice_ir::ops::reduce::Reduction;
@@ -58,12 +58,9 @@ impl<'g> Cut<'g> {
             return None;
         }
         let shape = &ty.shape[..];
-        let mut axes = reduction.axes(shape.len()).ok()?;
-        axes.retain(|&a| !shape[a].is(1));
-        let (first, last) = (*axes.first()?, *axes.last()?);
-        let together = (first..=last).all(|a| shape[a].is(1) || axes.contains(&a));
+        let (first, last) = neighbouring_axes(reduction, shape)?;
         let extents = shape[first..=last].iter().map(DimExpr::as_extent);
-        let reduced = extents.into_iter().try_fold(1u64, |n, d| n.checked_mul(d?)).filter(|_| together)?;
+        let reduced = extents.into_iter().try_fold(1u64, |n, d| n.checked_mul(d?))?;
         let symbols = cx.symbols(graph);
         let (outer, inner) = (upper(&shape[..first], symbols), upper(&shape[last + 1..], symbols));
         if outer == 0 || inner == 0 {

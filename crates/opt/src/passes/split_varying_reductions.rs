@@ -11,7 +11,7 @@
 //! short rows, too. Left alone: what `split_reductions` leaves alone, and several rows (their first parts are not
 //! dense).
 
-use super::separate_reduced_axes::exact_in_parts;
+use super::separate_reduced_axes::{exact_in_parts, neighbouring_axes};
 use crate::pipeline::PassCx;
 use crate::rewrite::{range_of, upper};
 use pumice_ir::ops::reduce::Reduction;
@@ -45,13 +45,10 @@ impl<'g> Cut<'g> {
             return None;
         }
         let shape = &ty.shape[..];
-        let mut axes = reduction.axes(shape.len()).ok()?;
-        axes.retain(|&a| !shape[a].is(1));
-        let (first, last) = (*axes.first()?, *axes.last()?);
-        let together = (first..=last).all(|a| shape[a].is(1) || axes.contains(&a));
+        let (first, last) = neighbouring_axes(reduction, shape)?;
         let single = shape[..first].iter().all(|d| d.is(1));
         let reduced = shape[first..=last].iter().fold(DimExpr::constant(1), |n, d| n * d.clone());
-        if !together || !single || reduced.as_const().is_some() {
+        if !single || reduced.as_const().is_some() {
             return None;
         }
         let symbols = cx.symbols(graph);
