@@ -51,6 +51,7 @@ mod on_interpreter {
 
 mod on_device {
     use super::*;
+    use pumice_ir::ops::{Linear, Rounding};
     use pumice_ir::{Fill, GraphBuilder, Sample, bool_, f32};
     use pumice_tests::op_suite::{Case, Outcome, Runner};
     use pumice_types::DType;
@@ -124,6 +125,24 @@ mod on_device {
             sample.fill("x", Fill::Range(-3, 4)).fill("w", Fill::Range(-3, 4)).fill("b", Fill::Range(0, 2));
         let runner = Runner::new(Fixture::vulkan().device, 1 << 10);
         assert_eq!(runner.run(&Case::new("cast", sample)), Outcome::Passed);
+    }
+
+    /// A division beside a sine after factors that were rounded, for which a driver's compiler once ended the process;
+    /// NaN and infinities go through it.
+    #[test]
+    fn waves_and_divisions_after_rounded_products() {
+        for rounding in [Rounding::F16, Rounding::Bf16] {
+            let sample = Sample::graph("waves", |g| {
+                let (x, w) = (g.input("x", f32([37, 64])), g.param("w", f32([64, 64])));
+                let y =
+                    g.apply_all(Linear { rounding }, &[Some(x), Some(w), Some(g.param("b", f32([64])))])[0];
+                g.output("y", g.cos(g.sigmoid(y)));
+                g.output("z", g.sigmoid(g.sin(y)));
+            });
+            let sample = sample.fill("x", Fill::Constant(0.0)).fill("b", Fill::Special);
+            let runner = Runner::new(Fixture::vulkan().device, 1 << 12);
+            assert_eq!(runner.run(&Case::new("linear", sample)), Outcome::Passed);
+        }
     }
 
     #[test]

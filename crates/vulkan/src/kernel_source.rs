@@ -71,11 +71,7 @@ impl KernelSource for CheckedInKernels {
             .ok_or_else(|| {
                 format!("kernel {}.{} has no module in {} form", call.kernel, call.variant, form.name())
             })?;
-        let controls = if kernels::wants_float_controls(&call.kernel.0) {
-            controls
-        } else {
-            FloatControls { folds_zeros: controls.folds_zeros, ..FloatControls::default() }
-        };
+        let controls = declared(call, controls);
         codegen::fill(&entry.words(), &call.holes, controls).map_err(|e| format!("{}: {e}", call.label()))
     }
 
@@ -98,6 +94,22 @@ impl KernelSource for CheckedInKernels {
     }
 }
 
+/// Of the float controls that a device offers, those that a call's module declares.
+///
+/// A kernel of matrix units declares no rounding mode. Where it does, and its hole holds a division beside the range
+/// reduction of a sine or cosine, the driver's compiler reads address 8 and ends the process (H200, driver 580.159.04,
+/// 2026-11-29: all of 128 such pipelines; none without the mode, and of no other kernel). f32 is rounded to nearest
+/// there without it.
+fn declared(call: &KernelCall, offered: FloatControls) -> FloatControls {
+    let name = &call.kernel.0;
+    if !kernels::wants_float_controls(name) {
+        return FloatControls { folds_zeros: offered.folds_zeros, ..FloatControls::default() };
+    }
+    let variant = kernels::find(name).and_then(|decl| decl.variant(&call.variant));
+    let on_units = variant.is_some_and(pumice_plan::kernel::VariantDecl::uses_matrix_units);
+    FloatControls { round_to_nearest_even: offered.round_to_nearest_even && !on_units, ..offered }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,5 +126,33 @@ mod tests {
                 assert_eq!(made_for, there, "{}.{}: run `cargo xtask shaders`", decl.name, variant.name);
             }
         }
+    }
+
+    #[test]
+    fn kernels_of_matrix_units_declare_no_rounding_mode() {
+        let offered = FloatControls {
+            signed_zero_inf_nan_preserve: true,
+            denorm_preserve: true,
+            round_to_nearest_even: true,
+            folds_zeros: false,
+        };
+        let of = |variant: &str| {
+            let call = KernelCall {
+                kernel: pumice_plan::kernel::KernelName("matmul_f32".into()),
+                variant: variant.to_owned().into(),
+                spec: Vec::new(),
+                args: Vec::new(),
+                operands: Default::default(),
+                slots: Default::default(),
+                holes: Vec::new(),
+                literals: Vec::new(),
+            };
+            declared(&call, offered)
+        };
+        for variant in kernels::find("matmul_f32").expect("there").variants {
+            let want = FloatControls { round_to_nearest_even: !variant.uses_matrix_units(), ..offered };
+            assert_eq!(of(variant.name), want, "{}", variant.name);
+        }
+        assert!(!of("f16_blocks_t64").round_to_nearest_even && of("t64").round_to_nearest_even);
     }
 }

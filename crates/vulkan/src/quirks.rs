@@ -164,6 +164,14 @@ pub const QUIRKS: &[Quirk] = &[
         "crates/plan/src/kernels/mod.rs::attention_is_built_without_float_controls",
     ),
     quirk(
+        "rounding mode on matrix units",
+        Driver::Nvidia,
+        "580.159.04",
+        "a kernel of matrix units that declares a rounding mode and holds a division beside a sine ends the process",
+        "kernels of matrix units declare no rounding mode",
+        "crates/vulkan/src/kernel_source.rs::kernels_of_matrix_units_declare_no_rounding_mode",
+    ),
+    quirk(
         "29 loads a process",
         Driver::Nvidia,
         "580.159.04",

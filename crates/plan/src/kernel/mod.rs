@@ -363,6 +363,12 @@ impl VariantDecl {
     pub fn reads_codes(&self) -> bool {
         self.defines.iter().any(|(name, _)| *name == "CODES")
     }
+
+    /// Whether it multiplies on matrix units.
+    pub fn uses_matrix_units(&self) -> bool {
+        let units = [Feature::CooperativeMatrix, Feature::CooperativeMatrixBf16];
+        self.features.iter().any(|feature| units.contains(feature))
+    }
 }
 
 impl KernelDecl {
