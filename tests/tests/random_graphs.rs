@@ -133,11 +133,15 @@ mod on_device {
     fn waves_and_divisions_after_rounded_products() {
         for rounding in [Rounding::F16, Rounding::Bf16] {
             let sample = Sample::graph("waves", |g| {
-                let (x, w) = (g.input("x", f32([37, 64])), g.param("w", f32([64, 64])));
-                let y =
-                    g.apply_all(Linear { rounding }, &[Some(x), Some(w), Some(g.param("b", f32([64])))])[0];
-                g.output("y", g.cos(g.sigmoid(y)));
-                g.output("z", g.sigmoid(g.sin(y)));
+                let x = g.input("x", f32([37, 64]));
+                let b = g.param("b", f32([64]));
+                // A product of its own for each, so that its kernel takes in all that follows.
+                let product = |w: &str| {
+                    let w = g.param(w, f32([64, 64]));
+                    g.apply_all(Linear { rounding }, &[Some(x), Some(w), Some(b)])[0]
+                };
+                g.output("y", g.cos(g.sigmoid(product("v"))));
+                g.output("z", g.sigmoid(g.sin(product("w"))));
             });
             let sample = sample.fill("x", Fill::Constant(0.0)).fill("b", Fill::Special);
             let runner = Runner::new(Fixture::vulkan().device, 1 << 12);
