@@ -82,7 +82,8 @@ impl OpDef for NormSums {
 
 /// Extents, the summed axis, the axis of the statistics, elements of a run.
 type Case<'a> = (&'a [u64], i64, i64, u64);
-const CASES: [Case<'_>; 23] = [
+const CASES: [Case<'_>; 24] = [
+    (&[8], -1, -1, 3),
     (&[1, 1], 0, 0, 16),
     (&[5, 3], 0, 0, 16),
     (&[64, 7], 0, 0, 16),
@@ -214,7 +215,8 @@ impl<'a, 'b> Elements<'a, 'b> {
     /// Sums over the elements of each place of the statistics.
     fn of_places(&self, terms: Value) -> Value {
         let others: Vec<i64> = (0..self.shape.len()).filter(|&a| a != self.of).map(|a| a as i64).collect();
-        self.cx.g.reduce_sum(terms, &others, false)
+        // No axes would be all axes.
+        if others.is_empty() { terms } else { self.cx.g.reduce_sum(terms, &others, false) }
     }
 }
 
