@@ -1,7 +1,7 @@
 //! What `grad` says of graphs that it cannot differentiate, and which values it makes.
 
 use pumice_ir::ops::BatchNormTraining;
-use pumice_ir::{GraphBuilder, f32, i32, sym};
+use pumice_ir::{GraphBuilder, Value, f32, i32, sym};
 use pumice_types::DType;
 
 /// The mistakes of a graph without their places.
@@ -69,6 +69,32 @@ fn an_op_without_a_gradient_is_named_with_the_way() {
              from `w` to `reduce_sum` (`stop_gradient` before it ends the way)"
         ]
     );
+}
+
+/// tanh, forty times in a loop. What takes a turn's value apart (`unsqueeze`) is passed as what it is made of.
+fn turned(g: &GraphBuilder, x: Value) -> Value {
+    g.loop_(40, [x], |g, _, [x]| [g.tanh(g.squeeze(g.unsqueeze(x, &[0]), &[0]))])[0]
+}
+
+#[test]
+fn a_loop_on_the_way_is_named_alone() {
+    let said = mistakes(|g| {
+        let w = g.param("w", f32([4]));
+        g.output("dw", g.grad(g.reduce_sum(turned(g, w), &[0], false), &[w])[0]);
+    });
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("it is on the way from `w` to `reduce_sum`"), "{said:?}");
+}
+
+#[test]
+fn what_is_only_waited_for_is_not_on_the_way() {
+    let said = mistakes(|g| {
+        let w = g.param("w", f32([4]));
+        let after = turned(g, w);
+        let y = g.barrier(&[g.exp(w)], Some(after))[0];
+        g.output("dw", g.grad(g.reduce_sum(y, &[0], false), &[w])[0]);
+    });
+    assert_eq!(said, Vec::<String>::new());
 }
 
 /// What came out of a mistake, or of another graph, is told once.

@@ -7,6 +7,7 @@
 use crate::builder::{GraphBuilder, Value};
 use crate::entity::{NodeId, ValueId};
 use crate::graph::{Graph, Node};
+use crate::loops::Loops;
 use crate::ops::Differentiation;
 use crate::patch::{Patch, PatchRef};
 use pumice_types::DType;
@@ -36,10 +37,11 @@ pub(super) fn moves(graph: &Graph, value: ValueId) -> bool {
 impl Tape {
     /// The way from these values to the loss.
     pub(super) fn record(g: &GraphBuilder, loss: ValueId, wanted: &[ValueId]) -> Tape {
-        let nodes = g.look(|graph| needed(graph, loss));
+        let (nodes, loops) = g.look(|graph| (needed(graph, loss), Loops::of(graph)));
         let mut tape = Tape { entries: Vec::new(), moving: wanted.iter().copied().collect() };
         for id in nodes {
-            tape.enter(g, id);
+            // What a turn makes has no reader outside of its loop, whose end has no gradient.
+            if loops.inside(id).is_some() { tape.enter_whole(g, id) } else { tape.enter(g, id) }
         }
         tape
     }
@@ -49,27 +51,30 @@ impl Tape {
         moving_operands(node, &self.moving).collect()
     }
 
-    /// Enters a node if an operand moves.
+    /// Enters a node, or what it is made of, if an operand moves.
     fn enter(&mut self, g: &GraphBuilder, id: NodeId) {
-        let (node, floats) = g.look(|graph| {
-            let node = graph.node(id);
-            (node.clone(), moving_results(graph, id, &self.moving))
-        });
-        let how = node.op.differentiation();
-        if !moving_operands(&node, &self.moving).any(|moves| moves) {
+        let moving = |graph: &Graph| moving_operands(graph.node(id), &self.moving).any(|moves| moves);
+        if !g.look(moving) {
             return;
         }
-        match self.made_of(g, id, how) {
+        match self.made_of(g, id) {
             Some(patch) => self.expand(g, patch),
-            None => {
-                self.entries.push(Entry::Node(id));
-                self.moving.extend(floats);
-            }
+            None => self.enter_whole(g, id),
+        }
+    }
+
+    /// Enters a node itself if an operand moves.
+    fn enter_whole(&mut self, g: &GraphBuilder, id: NodeId) {
+        let floats = g.look(|graph| moving_results(graph, id, &self.moving));
+        if !floats.is_empty() {
+            self.entries.push(Entry::Node(id));
+            self.moving.extend(floats);
         }
     }
 
     /// What stands for a node that is passed as its expansion.
-    fn made_of(&self, g: &GraphBuilder, id: NodeId, how: Differentiation) -> Option<Patch> {
+    fn made_of(&self, g: &GraphBuilder, id: NodeId) -> Option<Patch> {
+        let how = g.look(|graph| graph.node(id).op.differentiation());
         let packed = || how == Differentiation::Scalar && !g.look(|graph| graph.node(id).op.is_elementwise());
         if how != Differentiation::Expansion && !packed() {
             return None;
@@ -160,12 +165,14 @@ fn is_moving(r: PatchRef, moving: &BTreeSet<ValueId>, made: &[bool]) -> bool {
     }
 }
 
-/// Nodes that a value is made of, in order.
+/// Nodes that a value may move with, in order: what a node only waits for, or is steered by, is not among them.
 fn needed(graph: &Graph, value: ValueId) -> Vec<NodeId> {
     let mut needed = BTreeSet::from([graph.value(value).def.0]);
     let mut open: Vec<NodeId> = needed.iter().copied().collect();
     while let Some(id) = open.pop() {
-        for operand in Node::operands(graph.node(id)) {
+        let node = graph.node(id);
+        let with = node.inputs.iter().enumerate().filter(|&(i, _)| node.op.moves_with(i));
+        for operand in with.filter_map(|(_, &operand)| operand) {
             let before = graph.value(operand).def.0;
             if needed.insert(before) {
                 open.push(before);
