@@ -8,7 +8,7 @@
 #include "matrix_slots.glsl"
 #include "product.glsl"
 
-WORDS(a, A_MODE)
+TYPED(a, A_MODE)
 TYPED(b, B_MODE)
 OPERAND(a, A, rows_at, M, K, A_MODE)
 OPERAND(b, B, cols_at, N, K, B_MODE)

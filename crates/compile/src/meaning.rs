@@ -198,6 +198,11 @@ fn again(g: &GraphBuilder, body: &Graph, value: &dyn Fn(&GraphBuilder, &str, &Va
 /// An extent that a dynamic scalar decides (rows of a feed) becomes a symbol of the meaning's own, which the extents of
 /// its input bind.
 pub fn of_copy(graph: &Graph, ty: &ValueType) -> Result<StepMeaning, String> {
+    of_cast(graph, ty, ty.dtype())
+}
+
+/// That a value is one of another dtype.
+pub fn of_cast(graph: &Graph, ty: &ValueType, to: DType) -> Result<StepMeaning, String> {
     let mut symbols = graph.symbols().clone();
     let mut shape = ty.shape.to_vec();
     for (axis, extent) in shape.iter_mut().enumerate() {
@@ -209,7 +214,7 @@ pub fn of_copy(graph: &Graph, ty: &ValueType) -> Result<StepMeaning, String> {
     }
     let g = GraphBuilder::with_symbols("step", symbols.clone());
     let x = g.input(&operand(0), ValueType::new(ty.dtype(), shape));
-    g.output("o0", x);
+    g.output("o0", if to == ty.dtype() { x } else { g.cast(x, to) });
     finish(g, graph.symbols())
 }
 

@@ -13,7 +13,8 @@ pub enum Storage {
     Arena,
     /// The dtype's own width.
     Natural,
-    /// As another encoding, whose values the elements are: what reads them decodes them. Only weights are.
+    /// As another encoding, whose values the elements are: what reads them decodes them. Weights are, and factors that
+    /// were rounded before products read them; what makes these writes their own dtype.
     Encoded(Encoding),
 }
 

@@ -3,12 +3,17 @@
 use super::{LowerCx, LowerResult};
 use crate::unplaced::{PlacedView, StorageClass, UnplacedVersion};
 use crate::{blocks, elementwise};
+use pumice_ir::shape::product;
 use pumice_ir::{ValueId, ValueType};
-use pumice_plan::Storage;
+use pumice_plan::{Storage, View};
+use pumice_types::{DType, Encoding};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The dense copies so far, by the version that was copied.
+/// How many times as large as what is read of it a version is at most that is rounded whole.
+const MOST_APART: u64 = 4;
+
+/// The copies so far, by the version that was copied.
 #[derive(Default)]
 pub(super) struct Copies(BTreeMap<UnplacedVersion, Vec<(PlacedView, PlacedView)>>);
 
@@ -104,13 +109,50 @@ impl LowerCx<'_> {
 
     /// The dense copy that was made of a place.
     pub fn copy_of(&self, at: &PlacedView) -> Option<PlacedView> {
-        let copies = self.copies.0.get(&at.version);
-        copies.into_iter().flatten().find(|(from, _)| from == at).map(|(_, copy)| copy.clone())
+        self.copied_as(at, at.view.dtype)
+    }
+
+    fn copied_as(&self, at: &PlacedView, dtype: DType) -> Option<PlacedView> {
+        let mut copies = self.copies.0.get(&at.version).into_iter().flatten();
+        copies.find(|(from, copy)| from == at && copy.view.dtype == dtype).map(|(_, copy)| copy.clone())
     }
 
     /// From now on that copy of a place serves whoever wants one.
     pub fn remember_copy(&mut self, at: &PlacedView, copy: &PlacedView) {
         self.copies.0.entry(at.version).or_default().push((at.clone(), copy.clone()));
+    }
+
+    /// Words of f32 rounded to a narrower dtype and stored so, seen as the f32 that they stand for. The whole version
+    /// is rounded, once for all who read parts of it; none where the place is little of it, or not its words.
+    pub fn rounded_at(&mut self, at: &PlacedView, dtype: DType) -> LowerResult<Option<PlacedView>> {
+        let version = &self.unplaced.versions[at.version.0 as usize];
+        let shape = version.ty.shape.to_vec();
+        let is_words = at.view.is_words() && [at.view.dtype, version.ty.dtype()] == [DType::F32; 2];
+        let symbols = self.graph.symbols();
+        let [whole, part] = [&shape, &at.view.shape].map(|shape| product(shape).upper(symbols));
+        if !is_words || at.part.is_some() || part.saturating_mul(MOST_APART) < whole {
+            return Ok(None);
+        }
+        let storage = at.view.storage;
+        let from = PlacedView { view: View::dense(DType::F32, storage, &shape).into(), ..at.clone() };
+        let copy = match self.copied_as(&from, dtype) {
+            Some(copy) => copy,
+            None => {
+                let to = ValueType::new(dtype, shape);
+                let to = self.alloc("rounded", StorageClass::Scratch, Storage::Natural, &to)?;
+                elementwise::cast(
+                    self,
+                    &from,
+                    &to,
+                    "products read it rounded, and it is read more than once",
+                )?;
+                self.remember_copy(&from, &to);
+                to
+            }
+        };
+        let storage = Storage::Encoded(Encoding::Plain(dtype));
+        let view = View { storage, ..View::clone(&at.view) };
+        Ok(Some(PlacedView { version: copy.version, part: None, view: view.into() }))
     }
 }
 

@@ -16,7 +16,7 @@ use pumice_ir::ValueType;
 use pumice_plan::kernel::{Bound, CallBuilder, HoleFill, HoleInput, SlotKind};
 use pumice_plan::kernels::elementwise::{ElementwiseFlat, FLAT_ELEMENTS, kinds};
 use pumice_plan::{Grid, Storage, View, dense_strides};
-use pumice_types::scalar::{RegType, ScalarExpr};
+use pumice_types::scalar::{RegType, ScalarBuilder, ScalarExpr};
 use pumice_types::{DType, DimExpr, Encoding, slots};
 use std::sync::Arc;
 
@@ -132,6 +132,25 @@ fn copy_steps(cx: &mut LowerCx<'_>, from: &PlacedView, to: &PlacedView) -> Lower
         cx,
         Elementwise { shape: &shape, expr, inputs, outputs, meaning_inputs, meaning, raises: false },
     )
+}
+
+/// Copies a value to a place of the same extents in that place's dtype, as `cast` does. The plan says why.
+pub fn cast(cx: &mut LowerCx<'_>, from: &PlacedView, to: &PlacedView, why: &str) -> LowerResult {
+    let first = cx.unplaced.steps.len();
+    let ty = ValueType::new(from.view.dtype, from.view.shape.clone());
+    let (given, wanted) = (ty.dtype(), to.view.dtype);
+    let meaning = meaning::of_cast(cx.graph, &ty, wanted).map_err(Refusal)?;
+    let builder = ScalarBuilder::new(&[RegType::from(given)]);
+    let cast = builder.cast(builder.input(0), given, wanted);
+    let expr = builder.finish(&[cast]).map_err(|e| Refusal(format!("its scalar form is wrong: {e}")))?;
+    let (inputs, outputs) = (std::slice::from_ref(from), std::slice::from_ref(to));
+    let (shape, meaning_inputs) = (to.view.shape.clone(), &[(meaning::operand(0), 0)]);
+    elementwise(
+        cx,
+        Elementwise { shape: &shape, expr, inputs, outputs, meaning_inputs, meaning, raises: false },
+    )?;
+    cx.because(first, why);
+    Ok(())
 }
 
 /// Copies a value into a dense place it broadcasts to. The plan says why.

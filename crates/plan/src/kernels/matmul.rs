@@ -41,7 +41,7 @@ macro_rules! product {
                 a { at, b0, b1, row, col: u32 }, b { at, b0, b1, row, col: u32 }, y { at, b0, b1, row: u32 },
                 slot(at, b0, b1, row, col: u32; 4),
             }
-            operands { a: read factor, b: read typed blocks factor, y: write }
+            operands { a: read typed factor, b: read typed blocks factor, y: write }
             slots 4 in_place;
             holes { epilogue: vec4 [v] (batch, row, col) stores }
             specs { a_mode = 0: 0, b_mode = 1: 0, vec_y = 2: 0, round = 5: 0 $(, $spec = $id: $default)* }

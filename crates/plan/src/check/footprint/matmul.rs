@@ -92,7 +92,7 @@ fn footprint<'i>(call: &Call<'i>, p: &Product<'i>, rows: u64, columns: u64) -> R
     let groups = iteration(&[p.m.div_ceil(rows), p.n.div_ceil(columns), product(&p.batch)])?;
     let [at, b0, b1, row, col] = call.strides(["a_at", "a_b0", "a_b1", "a_row", "a_col"])?;
     mode(call, "a_mode", [at, b0, b1], (col, p.k), (row, p.m))?;
-    let a = p.accesses((4, at), [b0, b1], (p.m, row), (p.k, col)).ordered(Order::LastTwo);
+    let a = p.accesses((call.typed_unit(0), at), [b0, b1], (p.m, row), (p.k, col)).ordered(Order::LastTwo);
     let [at, b0, b1, row, col] = call.strides(["b_at", "b_b0", "b_b1", "b_row", "b_col"])?;
     mode(call, "b_mode", [at, b0, b1], (row, p.k), (col, p.n))?;
     let b = |unit: Unit| p.accesses((unit, at), [b0, b1], (p.k, row), (p.n, col)).ordered(Order::LastTwo);
