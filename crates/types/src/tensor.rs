@@ -170,6 +170,25 @@ macro_rules! element {
 element!(f32 => F32, i8 => I8, u8 => U8, i16 => I16, u16 => U16, i32 => I32, u32 => U32, i64 => I64, u64 => U64,
     half::f16 => F16, half::bf16 => BF16);
 
+impl private::Sealed for bool {}
+
+/// A byte each; every one but 0 is true.
+impl Element for bool {
+    const DTYPE: DType = DType::Bool;
+
+    fn extend_bytes(values: &[bool], bytes: &mut Vec<u8>) {
+        bytes.extend(values.iter().map(|&value| u8::from(value)));
+    }
+
+    fn as_bytes(values: &[bool]) -> &[u8] {
+        bytemuck::cast_slice(values)
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Vec<bool> {
+        bytes.iter().map(|&byte| byte != 0).collect()
+    }
+}
+
 impl Tensor {
     /// A tensor over natural bytes; errors if their number is not the shape's.
     pub fn from_bytes(
@@ -191,7 +210,7 @@ impl Tensor {
 
     /// A tensor of booleans.
     pub fn bools(values: &[bool], shape: &[u64]) -> Result<Tensor, TensorError> {
-        Tensor::from_bytes(DType::Bool, shape, values.iter().map(|&b| u8::from(b)).collect())
+        Tensor::new(values, shape)
     }
 
     /// How its elements lie in its bytes.
@@ -420,5 +439,11 @@ mod tests {
         let t = Tensor::new(&[-1i64, i64::MAX], &[2]).expect("two values");
         assert_eq!(t.to_vec::<i64>(), Ok(vec![-1, i64::MAX]));
         assert!(t.to_vec::<f32>().is_err());
+        let t = Tensor::new(&[true, false], &[2]).expect("two values");
+        assert_eq!((t.dtype(), t.to_vec::<bool>()), (DType::Bool, Ok(vec![true, false])));
+        assert!(t.to_vec::<u8>().is_err());
+        assert_eq!(TensorView::of(&[true, false], &[2]).expect("two values").bytes(), [1, 0]);
+        let not_one = Tensor::from_bytes(DType::Bool, &[2], vec![2, 0]).expect("two bytes");
+        assert_eq!(not_one.to_vec::<bool>(), Ok(vec![true, false]));
     }
 }
