@@ -1,9 +1,11 @@
 //! Entries: graphs that one plan runs. Params, states, scalars, symbols, constants, the load program, frame, status and
 //! scratch are the plan's; inputs, outputs and runs are an entry's own.
 
+use crate::frame::FrameSlot;
 use crate::plan::{IoSlot, Plan, Run};
-use pumice_types::{DimExpr, ScalarId, SymbolId};
+use pumice_types::{DimExpr, ScalarId, SymbolId, Var};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// An entry.
@@ -72,6 +74,32 @@ impl Plan {
     /// The outputs that a run leaves, in the order of its versions.
     pub fn outputs_of_run(&self, run: &Run) -> &[IoSlot] {
         self.entry_of(run).map_or(&[], |entry| self.outputs_of(entry))
+    }
+
+    /// The scalars that something of a run follows from: words of its frame, or where its steps read and write.
+    pub fn scalars_of(run: &Run) -> BTreeSet<ScalarId> {
+        let mut found = BTreeSet::new();
+        let mut visit = |e: &DimExpr| {
+            e.visit_vars(|v| {
+                if let Var::Scalar(id) = v {
+                    found.insert(id);
+                }
+            });
+        };
+        for slot in &run.frame.words {
+            match slot {
+                FrameSlot::Scalar(id) => visit(&DimExpr::scalar(*id)),
+                FrameSlot::Expr(e) => visit(e),
+                FrameSlot::Bound(_) | FrameSlot::Temporary | FrameSlot::Stopped | FrameSlot::Replays => {}
+            }
+        }
+        run.program
+            .steps
+            .iter()
+            .flat_map(|step| &step.uses)
+            .flat_map(|u| u.view.expressions())
+            .for_each(visit);
+        found
     }
 
     /// What is added to a scalar at the end of every replay of a run, where it advances.

@@ -269,8 +269,12 @@ impl Session {
         let replays = if advances { steps } else { 1 };
         let mut allowance = plan.begin_replays(number, replays)?;
         for replay in 0..replays {
-            for (slot, value) in plan.scalars.iter().zip(&work.scalars) {
-                scalars::check(slot, *value, replay)?;
+            // Another entry may have brought a scalar to its end that this run does not have.
+            for id in &inner.tables.runs[number].scalars {
+                let at = id.0 as usize;
+                if let (Some(slot), Some(value)) = (plan.scalars.get(at), work.scalars.get(at)) {
+                    scalars::check(slot, *value, replay)?;
+                }
             }
             scalars::bind(&work.scalars, &mut work.bindings);
             check_conditions(inner, run, work, (replay, replays))?;

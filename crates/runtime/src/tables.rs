@@ -10,7 +10,8 @@ use indexmap::IndexSet;
 use pumice_plan::kernel::status;
 use pumice_plan::{Entry, FrameSlot, IoSlot, Plan, RegionKind, Residence, Run, Span, StateInit};
 use pumice_types::tensor::byte_count;
-use pumice_types::{Bytes, DimExpr, Encoding, SymbolId};
+use pumice_types::{Bytes, DimExpr, Encoding, ScalarId, SymbolId};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -34,6 +35,8 @@ pub(crate) struct RunFacts {
     pub overwrites: Vec<bool>,
     /// The words of the frame that say whether a replay stopped the run and how many counted.
     pub stop: Option<(Span, Span)>,
+    /// The scalars that something of it follows from.
+    pub scalars: BTreeSet<ScalarId>,
 }
 
 /// What an entry's own names are.
@@ -300,7 +303,8 @@ fn run_facts(plan: &Plan, run: &Run) -> Result<RunFacts, RuntimeError> {
         Some(Span::new(RegionKind::Frame, Bytes(4 * u64::from(at.0)), Bytes(4)))
     };
     let stop = word(FrameSlot::Stopped).zip(word(FrameSlot::Replays));
-    Ok(RunFacts { has_host: steps.iter().any(|s| s.is_host()), overwrites, stop })
+    let scalars = Plan::scalars_of(run);
+    Ok(RunFacts { has_host: steps.iter().any(|s| s.is_host()), overwrites, stop, scalars })
 }
 
 fn status_block(plan: &Plan) -> Result<Option<(Span, Vec<u8>)>, RuntimeError> {

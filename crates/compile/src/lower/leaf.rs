@@ -52,6 +52,10 @@ impl Lower for State {
 impl Lower for Scalar {
     fn lower(&self, cx: &mut LowerCx<'_>, id: NodeId) -> LowerResult {
         let value = cx.graph.node(id).output();
+        // One that only another entry reads: this one has no word for it, whatever it has become.
+        if cx.users(value).is_empty() && !cx.graph.is_output(value) {
+            return Ok(());
+        }
         let scalar = cx.scalar_id(value).ok_or("it is not a scalar of the graph")?;
         let integer = !self.ty.dtype().is_float();
         cx.place_in_frame(value, FrameSlot::Scalar(scalar), integer.then(|| DimExpr::scalar(scalar)));
