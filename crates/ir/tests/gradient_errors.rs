@@ -71,6 +71,18 @@ fn an_op_without_a_gradient_is_named_with_the_way() {
     );
 }
 
+/// Of several wanted values the one on whose way the op is.
+#[test]
+fn the_value_that_an_op_stands_in_the_way_of_is_named() {
+    let said = mistakes(|g| {
+        let (a, b) = (g.param("a", f32([4])), g.param("b", f32([4])));
+        let y = g.add(g.exp(a), g.cum_prod(b, Default::default()));
+        g.output("da", g.grad(g.reduce_sum(y, &[0], false), &[a, b])[0]);
+    });
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("on the way from `b` to `reduce_sum`"), "{said:?}");
+}
+
 /// tanh, forty times in a loop. What takes a turn's value apart (`unsqueeze`) is passed as what it is made of.
 fn turned(g: &GraphBuilder, x: Value) -> Value {
     g.loop_(40, [x], |g, _, [x]| [g.tanh(g.squeeze(g.unsqueeze(x, &[0]), &[0]))])[0]

@@ -51,14 +51,16 @@ impl Sums {
     fn of(op: &NormSums, operands: &[PlacedView]) -> LowerResult<Sums> {
         let (x, shape) = (&operands[0], &operands[0].view.shape);
         let (axis, of) = (x.axis(op.axis)?, x.axis(op.of)?);
+        let (space, places) = (Rows::of(shape, axis..axis + 1), shape[of].clone());
         // The places along the group of axes that theirs is in.
         let end = if of < axis { axis } else { shape.len() };
         let (along, after) = match of.cmp(&axis) {
             Ordering::Less => (0, product(&shape[of + 1..end])),
             Ordering::Equal => (1, DimExpr::constant(1)),
+            // One place, which every row has.
+            Ordering::Greater if space.inner.is(1) => (0, DimExpr::constant(1)),
             Ordering::Greater => (2, product(&shape[of + 1..end])),
         };
-        let (space, places) = (Rows::of(shape, axis..axis + 1), shape[of].clone());
         Ok(Sums { run: op.run, space, along, after, places, centred: operands.len() > 3 })
     }
 

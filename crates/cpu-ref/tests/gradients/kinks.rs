@@ -207,11 +207,11 @@ fn of_rules() {
 /// Lengths, deviations and distances at 0 pass nothing, as in PyTorch.
 #[test]
 fn of_methods() {
-    for (name, values) in [("reduce_l1", 0.0), ("reduce_l2", 0.0), ("std_dev", 5.0)] {
-        let shape = [1, 4];
+    let rows = [("reduce_l1", 0.0), ("reduce_l2", 0.0), ("std_dev", 5.0)].map(|(n, v)| (n, v, vec![1, 4]));
+    for (name, values, shape) in rows.into_iter().chain([("lp_pool", 0.0, vec![1, 1, 4])]) {
         let g = GraphBuilder::new("kink");
-        let y = method(name, &g, &[g.input("a", f32(shape))]);
-        let array = Array { dtype: DType::F32, shape: shape.to_vec(), data: Data::Float(vec![values; 4]) };
+        let y = method(name, &g, &[g.input("a", f32(shape.clone()))]);
+        let array = Array { dtype: DType::F32, shape, data: Data::Float(vec![values; 4]) };
         let found = evaluated(g, y, 3.0, vec![("a".to_owned(), Arc::new(array))]);
         assert_eq!(found, [[0.0; 4]], "{name}");
     }

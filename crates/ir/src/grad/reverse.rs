@@ -3,7 +3,7 @@
 //! In: the way. Out: the sum of the contributions to each value.
 
 use super::sum::sum;
-use super::tape::{Entry, Tape};
+use super::tape::{Entry, Tape, reaches};
 use super::{GradError, reason};
 use crate::builder::{GraphBuilder, Value};
 use crate::entity::{NodeId, ValueId};
@@ -155,7 +155,9 @@ impl<'a> Reverse<'a> {
     }
 
     fn refused(&self, node: &Node, why: &str) -> GradError {
-        let from = self.wanted.first().map(|&v| self.name(v)).unwrap_or_default();
+        let depends =
+            |&&v: &&ValueId| self.g.look(|graph| node.outputs.iter().any(|&y| reaches(graph, y, v)));
+        let from = self.wanted.iter().find(depends).map(|&v| self.name(v)).unwrap_or_default();
         let (name, loss) = (self.name(node.output()), self.name(self.loss));
         GradError::NotDifferentiable { node: name, op: node.op.name(), why: why.to_owned(), from, loss }
     }

@@ -117,7 +117,7 @@ impl Composition {
             None => self.finish(sum, &[powers], dtype, &[]),
             Some(root) => {
                 let sum = self.apply(sum, &[powers]);
-                self.finish(root, &[sum], dtype, &[])
+                self.root_of_powers(root, sum, dtype, &[])
             }
         }
     }

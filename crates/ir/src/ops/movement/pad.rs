@@ -5,12 +5,12 @@ use crate::attr::AttrError;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, one};
+use crate::ops::gradient::{narrowed, wide};
 use crate::ops::{Grad, GradCx, Grads, NoGrad, OpDef};
 use crate::sample::Sample;
 use crate::shape::display_dim;
 use crate::{Graph, NodeId, Patch};
-use pumice_types::DimExpr;
-use pumice_types::Tensor;
+use pumice_types::{DType, DimExpr, Tensor};
 
 crate::attr_enum! {
     /// What stands in the elements that are added.
@@ -169,8 +169,11 @@ fn rule(op: &Pad, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
     if op.mode == PadMode::Constant {
         let inside = axes.iter().fold(cx.dy(), |dy, pad| uncovered(cx, dy, pad, &shape[pad.axis]));
         let value = || {
-            let all = g.reduce_sum(cx.dy(), &[], false);
-            g.sub(all, g.reduce_sum(inside, &[], false))
+            // Not all of dy less what is inside, which has no influence.
+            let [zeros, one] = [cx.zeros(cx.x(0)), g.constant_scalar(cx.ty(cx.x(0)).dtype(), 1.0)];
+            let is_outside = g.cast(g.pad(zeros, Some(one), op.clone()), DType::Bool);
+            let outside = g.select(is_outside, wide(g, cx.dy()), g.constant_scalar(DType::F32, 0.0));
+            narrowed(cx, g.reduce_sum(outside, &[], false), cx.x(1))
         };
         return Ok(vec![cx.wanted(0, || inside), cx.wanted(1, value)]);
     }

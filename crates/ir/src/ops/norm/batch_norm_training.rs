@@ -66,7 +66,7 @@ impl OpDef for BatchNormTraining {
     fn samples() -> Vec<Sample> {
         let op = BatchNormTraining::default();
         let unbiased = BatchNormTraining { unbiased_running: true, momentum: 0.25, epsilon: 0.125 };
-        let shapes: [&[u64]; 9] = [
+        let shapes: [&[u64]; 11] = [
             &[8, 5],
             &[2, 3, 17],
             &[4, 3, 9, 7],
@@ -76,6 +76,9 @@ impl OpDef for BatchNormTraining {
             &[2, 0, 3],
             &[3, 1_025, 2],
             &[33, 2, 30, 31],
+            // One channel, alone and of one pixel.
+            &[8, 1],
+            &[8, 1, 1, 1],
         ];
         let mut samples: Vec<Sample> = shapes.iter().map(|shape| case(DType::F32, shape, &op)).collect();
         samples

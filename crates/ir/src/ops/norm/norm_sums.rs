@@ -82,7 +82,7 @@ impl OpDef for NormSums {
 
 /// Extents, the summed axis, the axis of the statistics, elements of a run.
 type Case<'a> = (&'a [u64], i64, i64, u64);
-const CASES: [Case<'_>; 24] = [
+const CASES: [Case<'_>; 26] = [
     (&[8], -1, -1, 3),
     (&[1, 1], 0, 0, 16),
     (&[5, 3], 0, 0, 16),
@@ -96,6 +96,9 @@ const CASES: [Case<'_>; 24] = [
     (&[70_000, 3], 0, 0, 512),
     // More than 65,535 groups.
     (&[70_000, 5], 0, 0, 1),
+    // Statistics of one column.
+    (&[40, 1], 0, 1, 16),
+    (&[3, 40, 1, 1], 1, 3, 16),
     // Statistics of columns.
     (&[40, 12], 0, 1, 16),
     (&[40, 13], 0, -1, 16),

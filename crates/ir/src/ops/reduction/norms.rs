@@ -3,8 +3,8 @@
 //! ONNX's `noop_with_empty_axes` leaves their elementwise part: `abs` for the first two, `x²` for the last.
 
 use crate::builder::{Composition, GraphBuilder, Value};
-use crate::ops::Where;
 use crate::ops::elementwise::{FLOATS, NUMERIC};
+use crate::ops::{Op, Sqrt, Where};
 use pumice_types::DType;
 
 impl GraphBuilder {
@@ -82,13 +82,19 @@ impl GraphBuilder {
 }
 
 impl Composition {
-    /// The end of a length: √sum, without the axes that are gone. The root of 0 is not taken: its slope is infinite,
-    /// and the gradient of no difference would be 0·∞, where it is 0.
+    /// The end of a length: √sum, without the axes that are gone.
     #[track_caller]
     pub(crate) fn root_of_squares(self, sum: Value, dtype: DType, gone: &[i64]) -> Value {
+        self.root_of_powers(Sqrt {}, sum, dtype, gone)
+    }
+
+    /// The end of a length: a root of a sum of powers, without the axes that are gone. That of 0 is not taken: its
+    /// slope is infinite, and the gradient of no difference would be 0·∞, where it is 0.
+    #[track_caller]
+    pub(crate) fn root_of_powers(self, root: impl Into<Op>, sum: Value, dtype: DType, gone: &[i64]) -> Value {
         let [zero, one] = [0.0, 1.0].map(|v| self.constant_scalar(DType::F32, v));
         let none = self.equal(sum, zero);
-        let root = self.sqrt(self.select(none, one, sum));
+        let root = self.apply(root, &[self.select(none, one, sum)]);
         self.finish(Where {}, &[none, zero, root], dtype, gone)
     }
 }

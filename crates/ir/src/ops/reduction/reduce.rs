@@ -7,6 +7,7 @@ use crate::Op;
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
 use crate::infer::{Infer, Types, normalize_axis, one};
+use crate::ops::gradient::{narrowed, wide};
 use crate::ops::{GradCx, Grads, NoGrad};
 use crate::sample::{Fill, Sample};
 use crate::shape::{sym, tensor};
@@ -193,7 +194,8 @@ pub(crate) fn of_extremes(cx: &GradCx<'_>, op: &dyn Reduction) -> Result<Grads, 
         return Ok(vec![Some(cx.dy())]);
     }
     let count = g.reduce_sum(g.cast(chosen, DType::F32), &axes, true);
-    let share = g.div(spread(cx, cx.dy(), op)?, g.cast(count, dtype));
+    // More elements than 16 bits count.
+    let share = narrowed(cx, g.div(wide(g, spread(cx, cx.dy(), op)?), count), x);
     Ok(vec![Some(g.select(chosen, share, g.constant_scalar(dtype, 0.0)))])
 }
 

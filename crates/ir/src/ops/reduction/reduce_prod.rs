@@ -4,6 +4,7 @@ use crate::builder::Value;
 use crate::ops::CumProd;
 use crate::ops::elementwise::NUMERIC;
 use crate::ops::elementwise::samples::unary_case;
+use crate::ops::gradient::{narrowed, wide};
 use crate::ops::reduce::Reduction;
 use crate::ops::reduce::reduction;
 use crate::ops::{GradCx, Grads, NoGrad};
@@ -52,7 +53,7 @@ fn beyond_the_range() -> Vec<Sample> {
 }
 
 /// dy times the product of all others, made of the products before and after each element: no division, so that
-/// zeros are right.
+/// zeros are right. In f32, where a product of part of the elements may be beyond the range.
 fn rule(op: &ReduceProd, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
     let (g, x) = (cx.g, cx.x(0));
     let rank = cx.shape(x).len();
@@ -62,8 +63,9 @@ fn rule(op: &ReduceProd, cx: &GradCx<'_>) -> Result<Grads, NoGrad> {
     let perm: Vec<i64> = kept.chain(axes.iter().copied()).map(|axis| axis as i64).collect();
     let mut back = vec![0i64; rank];
     perm.iter().enumerate().for_each(|(i, &from)| back[from as usize] = i as i64);
-    let others = product_of_others(cx, g.transpose(x, &perm), axes.len());
-    Ok(vec![Some(g.mul(super::reduce::spread(cx, cx.dy(), op)?, g.transpose(others, &back)))])
+    let others = product_of_others(cx, g.transpose(wide(g, x), &perm), axes.len());
+    let dy = wide(g, super::reduce::spread(cx, cx.dy(), op)?);
+    Ok(vec![Some(narrowed(cx, g.mul(dy, g.transpose(others, &back)), x))])
 }
 
 /// For each element the product of all others over the last axes.
