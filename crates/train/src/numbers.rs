@@ -1,5 +1,6 @@
 //! The numbers that the host computes for each update: learning rates and what the optimizer asks for.
 
+use crate::error::{TrainError, TrainErrors};
 use crate::optimizer::Optimizer;
 use crate::schedule::Schedule;
 use std::sync::Arc;
@@ -23,9 +24,14 @@ impl Numbers {
     }
 
     /// The same of another schedule: entries stay as they are.
-    #[must_use]
-    pub fn with_schedule(&self, schedule: Schedule) -> Numbers {
-        Numbers { schedule, ..self.clone() }
+    ///
+    /// # Errors
+    /// [`TrainError::Recipe`] for a schedule that a recipe must not have.
+    pub fn with_schedule(&self, schedule: Schedule) -> Result<Numbers, TrainErrors> {
+        match schedule.mistake() {
+            Some(reason) => Err(TrainErrors(vec![TrainError::Recipe(reason)])),
+            None => Ok(Numbers { schedule, ..self.clone() }),
+        }
     }
 
     /// How many numbers a row has.
@@ -42,10 +48,22 @@ impl Numbers {
     }
 
     /// What the input [`NUMBERS`](crate::names::NUMBERS) is where [`BASE`](crate::names::BASE) is this count of
-    /// updates: [`TABLE_ROWS`] rows one after the other. Runs from that count on, and before as many more updates, find
-    /// their row in it.
+    /// updates: [`TABLE_ROWS`] rows one after the other. Runs from that count on, and before as many more updates as
+    /// there are [known rows](Numbers::known_rows), find their row in it.
     pub fn table(&self, base: u64) -> Vec<f32> {
-        let rows = base..base.saturating_add(TABLE_ROWS);
+        self.table_of(base, TABLE_ROWS)
+    }
+
+    /// As [`Numbers::table`], where a run asks for so many rows: those that are not known ahead are like the last one.
+    pub fn table_of(&self, base: u64, asked: u64) -> Vec<f32> {
+        let known = self.known_rows(asked);
+        let rows = (0..TABLE_ROWS).map(|row| base.saturating_add(row.min(known - 1)));
         rows.flat_map(|updates| self.row(updates)).map(|number| number as f32).collect()
+    }
+
+    /// How many rows of a table are those of their updates, where a run asks for so many: all, but of a schedule that
+    /// is a function of one's own no more than are asked for.
+    pub fn known_rows(&self, asked: u64) -> u64 {
+        if self.schedule.is_known_ahead() { TABLE_ROWS } else { asked.clamp(1, TABLE_ROWS) }
     }
 }

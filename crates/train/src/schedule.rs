@@ -93,18 +93,28 @@ impl Schedule {
         Schedule { last: rate, ..self }
     }
 
-    /// What is wrong with it, if anything is: a form that falls towards an end needs one.
+    /// What is wrong with it, if anything is: a form that goes towards an end needs one, after the warm-up.
     pub(crate) fn mistake(&self) -> Option<String> {
-        let falls = matches!(self.form, Form::Linear | Form::Cosine | Form::Polynomial { .. });
-        if falls && self.total.is_none() {
-            return Some(format!("a {self:?} falls towards an end: say `.total(updates)`"));
+        let ends =
+            matches!(self.form, Form::Linear | Form::Cosine | Form::Polynomial { .. } | Form::OneCycle);
+        if matches!(self.form, Form::Step { every: 0, .. }) {
+            return Some(format!("a {self:?} changes after every 0 updates: say at least 1"));
         }
-        let end = matches!(self.form, Form::OneCycle) && self.total.is_none_or(|total| total <= self.warmup);
+        match self.total.filter(|_| ends) {
+            None if ends => return Some(format!("a {self:?} falls towards an end: say `.total(updates)`")),
+            Some(total) if total <= self.warmup => {
+                let warmup = self.warmup;
+                return Some(format!("a {self:?} ends after {total} updates, of which {warmup} warm up"));
+            }
+            _ => {}
+        }
         let first = self.rate(0);
-        match end || !first.is_finite() {
-            true => Some(format!("a {self:?} begins with {first}")),
-            false => None,
-        }
+        (!first.is_finite()).then(|| format!("a {self:?} begins with {first}"))
+    }
+
+    /// Whether its rates are known as far as anybody asks: a function of one's own may know no more than it needs.
+    pub(crate) fn is_known_ahead(&self) -> bool {
+        !matches!(self.form, Form::Custom(_))
     }
 
     /// The rate of the update before which so many were made.

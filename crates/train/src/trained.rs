@@ -5,6 +5,7 @@ use crate::group::Group;
 use crate::names::{LOSS, PENALTY, WEIGHT};
 use crate::numbers::TABLE_ROWS;
 use crate::optimizer::Slot;
+use crate::optimizer::trial::forgotten;
 use crate::pattern::matches;
 use crate::recipe::{OnNonfinite, Recipe};
 use pumice_ir::{Graph, ValueId};
@@ -75,9 +76,7 @@ pub(crate) fn trained(graph: &Graph, recipe: &Recipe) -> (Vec<Trained>, Vec<Trai
             by_penalty,
         });
     }
-    if all.is_empty() && wrong.is_empty() {
-        wrong.push(TrainError::NothingTrained);
-    }
+    wrong.extend(wrong_update(recipe, &all, wrong.is_empty()));
     (all, wrong)
 }
 
@@ -152,12 +151,39 @@ fn wrong_states(graph: &Graph) -> Vec<TrainError> {
     wrong.into_iter().map(|(v, what)| TrainError::State { state: name(v), what }).collect()
 }
 
+fn of_optimizer(recipe: &Recipe, reason: String) -> TrainError {
+    TrainError::Optimizer { optimizer: recipe.optimizer.name().to_owned(), reason }
+}
+
+/// That there is nothing to update, where nothing else is wrong, or what the optimizer forgets.
+fn wrong_update(recipe: &Recipe, all: &[Trained], sound: bool) -> Option<TrainError> {
+    if all.is_empty() {
+        return sound.then_some(TrainError::NothingTrained);
+    }
+    let forgets = |param: &Trained| forgotten(&*recipe.optimizer, &param.shape);
+    all.iter().find_map(forgets).map(|reason| of_optimizer(recipe, reason))
+}
+
+/// What groups say against themselves.
+fn wrong_settings(recipe: &Recipe) -> Vec<TrainError> {
+    let mut wrong = Vec::new();
+    let mut say = |wrong_so: bool, what: String| wrong.extend(wrong_so.then_some(TrainError::Recipe(what)));
+    let no_number = |number: f64| !(number.is_finite() && number >= 0.0);
+    for (group, number) in recipe.groups.iter().zip(1..) {
+        say(group.patterns.is_empty(), format!("group {number} has no pattern, and no param is in it"));
+        say(group.frozen && group.trained, format!("group {number} is frozen and trained"));
+        let rate = format!("the rate of group {number} is a multiple of the schedule's, not below 0");
+        say(no_number(group.rate), rate);
+        let decay = format!("the weight decay of group {number} is not below 0");
+        say(group.weight_decay.is_some_and(no_number), decay);
+    }
+    wrong
+}
+
 /// What a recipe says against itself.
 fn wrong_recipe(recipe: &Recipe) -> Vec<TrainError> {
     let mut wrong = Vec::new();
-    if let Some(reason) = recipe.optimizer.mistake() {
-        wrong.push(TrainError::Optimizer { optimizer: recipe.optimizer.name().to_owned(), reason });
-    }
+    wrong.extend(recipe.optimizer.mistake().map(|reason| of_optimizer(recipe, reason)));
     wrong.extend(recipe.schedule.mistake().map(TrainError::Recipe));
     let mut say = |wrong_so: bool, what: &str| {
         if wrong_so {
@@ -177,13 +203,7 @@ fn wrong_recipe(recipe: &Recipe) -> Vec<TrainError> {
         "gradients are clipped to a norm above 0",
     );
     say(recipe.unguarded && guarded, "what is unguarded neither clips, accumulates, scales nor skips");
-    let no_number = |number: f64| !(number.is_finite() && number >= 0.0);
-    for (group, number) in recipe.groups.iter().zip(1..) {
-        let rate = format!("the rate of group {number} is a multiple of the schedule's, not below 0");
-        say(no_number(group.rate), &rate);
-        let decay = format!("the weight decay of group {number} is not below 0");
-        say(group.weight_decay.is_some_and(no_number), &decay);
-    }
+    wrong.extend(wrong_settings(recipe));
     wrong
 }
 

@@ -3,7 +3,8 @@
 use pumice_ir::ops::cum_prod::CumProd;
 use pumice_ir::{FeedKind, Graph, GraphBuilder, f32, i32, tensor};
 use pumice_train::{
-    Adam, AdamW, Group, Init, OnNonfinite, Recipe, Rule, Sgd, micro_batch_graphs, step_graphs,
+    Adam, AdamW, Group, Init, OnNonfinite, Optimizer, Recipe, Rule, Schedule, Sgd, Slot, UpdateCx, Updated,
+    micro_batch_graphs, step_graphs,
 };
 use pumice_types::{DType, DimExpr, Encoding, Scheme, SymbolId};
 
@@ -143,6 +144,67 @@ fn recipes() {
         "1 mistake in what is to be trained:
   optimizer Adam: beta2 is 1, not in 0..1"
     );
+}
+
+#[test]
+fn schedules() {
+    let wrong = |schedule: Schedule| said(&graph(|g| _ = squares(g)), &recipe().schedule(schedule));
+    let first = "1 mistake in what is to be trained:\n  the recipe: a ";
+    let ends = ["falls towards an end: say `.total(updates)`", "ends after 5 updates, of which 5 warm up"];
+    for (schedule, why) in [
+        (Schedule::cosine(1e-3), ends[0]),
+        (Schedule::linear(1e-3), ends[0]),
+        (Schedule::cosine(1e-3).warmup(5).total(5), ends[1]),
+        (Schedule::one_cycle(1e-3, 5).warmup(5), ends[1]),
+        (Schedule::step(1e-3, 0, 0.5), "changes after every 0 updates: say at least 1"),
+        (Schedule::by(|_| f64::NAN), "begins with NaN"),
+    ] {
+        let said = wrong(schedule);
+        assert!(said.starts_with(first) && said.ends_with(why), "{said}");
+    }
+}
+
+/// Momentum that forgets something.
+struct Forgetful(&'static str);
+
+impl Optimizer for Forgetful {
+    fn name(&self) -> &'static str {
+        "Forgetful"
+    }
+
+    fn slots(&self, param: &[u64]) -> Vec<Slot> {
+        vec![Slot::new("m", param), Slot::new("v", param)]
+    }
+
+    fn numbers(&self, t: u64) -> Vec<(&'static str, f64)> {
+        let later = (self.0 == "more numbers" && t > 1).then_some(("more", 1.0));
+        [("of_m", 1.0)].into_iter().chain(later).collect()
+    }
+
+    fn update(&self, cx: &UpdateCx<'_>) -> Updated {
+        let number = cx.number(if self.0 == "a number" { "ofm" } else { "of_m" });
+        let m = cx.slot(if self.0 == "a slot" { 2 } else { 0 });
+        let slots = if self.0 == "a result" { vec![m] } else { vec![m, cx.slot(1)] };
+        let step = cx.g.mul(cx.gradient, cx.g.mul(number, cx.rate));
+        let step = if self.0 == "a shape" { cx.g.reduce_sum(step, &[], false) } else { step };
+        let param = if self.0 == "a shape" { step } else { cx.g.sub(cx.param, step) };
+        Updated { param, slots }
+    }
+}
+
+#[test]
+fn optimizers_of_ones_own() {
+    let said = |what| said(&graph(|g| _ = squares(g)), &Recipe::new(Forgetful(what)));
+    for (what, why) in [
+        ("a number", "its update asks for the number `ofm`, which it does not have"),
+        ("a slot", "its update asks for slot 2, which it does not have"),
+        ("a result", "its update gives back 1 slots of 2"),
+        ("a shape", "its update makes a param of [], which has [3]"),
+        ("more numbers", "update 1 has the numbers [\"of_m\"], update 2 [\"of_m\", \"more\"]"),
+    ] {
+        assert!(said(what).ends_with(why), "{}", said(what));
+    }
+    assert!(step_graphs(&graph(|g| _ = squares(g)), &Recipe::new(Forgetful("nothing"))).is_ok());
 }
 
 #[test]
@@ -353,6 +415,12 @@ fn first_values() {
     let alone = init.tensors(&params[..2], 7).expect("right");
     assert!(alone.iter().zip(&made).all(|(a, b)| a.bytes() == b.bytes()), "by seed and name alone");
     assert_ne!(init.tensors(&params, 8).expect("right")[0].bytes(), made[0].bytes());
+    // A weight that has its values says from how many a bias is drawn.
+    let (bias, weight) = (("fc.bias", &[3][..]), ("fc.weight", &[3, 4][..]));
+    let beside = Init::torch().tensors_beside(&[bias], &[weight], 1).expect("a rule");
+    let together = Init::torch().tensors(&[weight, bias], 1).expect("rules");
+    assert_eq!(beside, together[1..]);
+    assert!(Init::torch().tensors(&[bias], 1).is_err());
 }
 
 /// Deviations of what is drawn, of 40,000 numbers each.

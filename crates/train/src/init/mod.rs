@@ -46,9 +46,23 @@ impl Init {
     /// # Errors
     /// Every param that no rule is for, or whose rule does not fit its extents.
     pub fn tensors(&self, params: &[(&str, &[u64])], seed: u64) -> Result<Vec<Tensor>, TrainErrors> {
+        self.tensors_beside(params, &[], seed)
+    }
+
+    /// As [`Init::tensors`], beside others that have their values: what is drawn for a bias depends on its weight.
+    ///
+    /// # Errors
+    /// As of [`Init::tensors`].
+    pub fn tensors_beside(
+        &self,
+        params: &[(&str, &[u64])],
+        others: &[(&str, &[u64])],
+        seed: u64,
+    ) -> Result<Vec<Tensor>, TrainErrors> {
         let (mut made, mut wrong) = (Vec::new(), Vec::new());
+        let all = [params, others].concat();
         for &(name, shape) in params {
-            match self.values(params, name, shape, seed) {
+            match self.values(&all, name, shape, seed) {
                 Ok(tensor) => made.push(tensor),
                 Err(error) => wrong.push(error),
             }

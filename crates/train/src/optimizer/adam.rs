@@ -1,6 +1,6 @@
 //! Adam (Kingma, Ba 2015) and AdamW (Loshchilov, Hutter 2019).
 
-use super::{Optimizer, Slot, UpdateCx, Updated, in_f32, outside};
+use super::{Optimizer, Slot, UpdateCx, Updated, in_f32, outside, outside_shares};
 use pumice_ir::Value;
 
 /// g += decay·p (L2); m = β₁m + (1 − β₁)g; v = β₂v + (1 − β₂)g²; p −= rate·m̂/(√v̂ + ε) with m̂ = m/(1 − β₁ᵗ) and
@@ -55,11 +55,9 @@ impl Moments {
     }
 
     fn mistake(&self, weight_decay: f64) -> Option<String> {
-        // A beta that f32 rounds to 1 would correct by infinity.
-        let betas = [("beta1", self.beta1), ("beta2", self.beta2)].map(|(name, beta)| (name, in_f32(beta)));
-        let betas = outside(&betas, 0.0, 1.0);
+        let betas = [("beta1", self.beta1), ("beta2", self.beta2)];
         let others = [("epsilon", self.epsilon), ("weight_decay", weight_decay)];
-        betas.or_else(|| outside(&others, 0.0, f64::INFINITY))
+        outside_shares(&betas).or_else(|| outside(&others, 0.0, f64::INFINITY))
     }
 
     /// 1/(1 − β₁ᵗ) and 1/√(1 − β₂ᵗ).

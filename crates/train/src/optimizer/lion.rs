@@ -1,6 +1,6 @@
 //! Lion (Chen et al. 2023).
 
-use super::{Optimizer, Slot, UpdateCx, Updated, outside};
+use super::{Optimizer, Slot, UpdateCx, Updated, outside, outside_shares};
 
 /// p −= rate·(sign(β₁m + (1 − β₁)g) + decay·p); m = β₂m + (1 − β₂)g.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,8 +25,8 @@ impl Optimizer for Lion {
     }
 
     fn mistake(&self) -> Option<String> {
-        let betas = outside(&[("beta1", self.beta1), ("beta2", self.beta2)], 0.0, 1.0);
-        betas.or_else(|| outside(&[("weight_decay", self.weight_decay)], 0.0, f64::INFINITY))
+        let betas = [("beta1", self.beta1), ("beta2", self.beta2)];
+        outside_shares(&betas).or_else(|| outside(&[("weight_decay", self.weight_decay)], 0.0, f64::INFINITY))
     }
 
     fn weight_decay(&self) -> f64 {

@@ -8,6 +8,7 @@ mod adam;
 mod lion;
 mod rms_prop;
 mod sgd;
+pub(crate) mod trial;
 
 pub use adagrad::Adagrad;
 pub use adam::{Adam, AdamW};
@@ -18,6 +19,7 @@ pub use sgd::Sgd;
 use pumice_ir::ops::Affine;
 use pumice_ir::{GraphBuilder, Value};
 use pumice_types::DType;
+use std::cell::RefCell;
 
 /// A tensor of f32 that an optimizer keeps for a param from update to update; zeros before the first one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,19 +89,44 @@ pub struct UpdateCx<'a> {
     pub rate: Value,
     /// The weight decay of its group.
     pub decay: f64,
-    pub(crate) numbers: &'a [(&'static str, Value)],
+    numbers: &'a [(&'static str, Value)],
+    /// What was asked for and is not there.
+    missing: RefCell<Option<String>>,
 }
 
-impl UpdateCx<'_> {
-    /// One of the optimizer's numbers, f32 of rank 0. One that it does not have is 0.
-    pub fn number(&self, name: &str) -> Value {
-        let found = self.numbers.iter().find(|(n, _)| *n == name);
-        found.map_or_else(|| self.g.constant_scalar(DType::F32, 0.0), |(_, value)| *value)
+impl<'a> UpdateCx<'a> {
+    pub(crate) fn new(
+        g: &'a GraphBuilder,
+        [param, gradient, rate]: [Value; 3],
+        (shape, slots): (&'a [u64], &'a [Value]),
+        (decay, numbers): (f64, &'a [(&'static str, Value)]),
+    ) -> UpdateCx<'a> {
+        UpdateCx { g, shape, param, gradient, slots, rate, decay, numbers, missing: RefCell::default() }
     }
 
-    /// A slot by its place; the param where there is none.
+    /// One of the optimizer's numbers, f32 of rank 0. One that it does not have is a mistake of the recipe
+    /// ([`TrainError::Optimizer`](crate::TrainError::Optimizer)).
+    pub fn number(&self, name: &str) -> Value {
+        let found = self.numbers.iter().find(|(n, _)| *n == name).map(|(_, value)| *value);
+        found.unwrap_or_else(|| {
+            self.miss(format!("the number `{name}`"));
+            self.g.constant_scalar(DType::F32, 0.0)
+        })
+    }
+
+    /// A slot by its place. One that it does not have is a mistake of the recipe
+    /// ([`TrainError::Optimizer`](crate::TrainError::Optimizer)).
     pub fn slot(&self, place: usize) -> Value {
-        self.slots.get(place).copied().unwrap_or(self.param)
+        let found = self.slots.get(place).copied();
+        found.unwrap_or_else(|| {
+            self.miss(format!("slot {place}"));
+            self.param
+        })
+    }
+
+    /// A mistake: the trial that a recipe is checked by finds it, so that no step is made.
+    fn miss(&self, what: String) {
+        self.missing.borrow_mut().get_or_insert(what);
     }
 
     /// x times a number that is rounded to f32.
@@ -140,6 +167,12 @@ impl UpdateCx<'_> {
 /// A number as the device has it, so that what the host computes of it belongs to it.
 pub(crate) fn in_f32(number: f64) -> f64 {
     f64::from(number as f32)
+}
+
+/// The first of these shares that is outside `0..1` in f32: one that is rounded to 1 there keeps everything.
+pub(crate) fn outside_shares(shares: &[(&str, f64)]) -> Option<String> {
+    let rounded: Vec<(&str, f64)> = shares.iter().map(|&(name, share)| (name, in_f32(share))).collect();
+    outside(&rounded, 0.0, 1.0)
 }
 
 /// The first of these numbers that is outside `low..high`, in words.

@@ -1,6 +1,6 @@
 //! RMSprop (Hinton 2012), as PyTorch has it.
 
-use super::{Optimizer, Slot, UpdateCx, Updated, outside};
+use super::{Optimizer, Slot, UpdateCx, Updated, outside, outside_shares};
 
 /// g += decay·p (L2); v = αv + (1 − α)g²; centred a = αa + (1 − α)g and v − a² in v's place, never below 0; then
 /// p −= rate·g/(√v + ε), or with momentum b = momentum·b + g/(√v + ε), p −= rate·b.
@@ -32,7 +32,7 @@ impl Optimizer for RmsProp {
     fn mistake(&self) -> Option<String> {
         let RmsProp { alpha, epsilon, momentum, weight_decay, .. } = *self;
         let numbers = [("epsilon", epsilon), ("momentum", momentum), ("weight_decay", weight_decay)];
-        outside(&[("alpha", alpha)], 0.0, 1.0).or_else(|| outside(&numbers, 0.0, f64::INFINITY))
+        outside_shares(&[("alpha", alpha)]).or_else(|| outside(&numbers, 0.0, f64::INFINITY))
     }
 
     fn weight_decay(&self) -> f64 {

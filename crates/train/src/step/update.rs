@@ -180,16 +180,9 @@ impl Row {
             |slot: &crate::Slot| f32_state(g, &names::slot(&param.name, slot.name), &slot.shape, false);
         let states: Vec<Value> = param.slots.iter().map(slot).collect();
         let slots: Vec<Value> = states.iter().map(|&state| g.state_read(state)).collect();
-        let updated = forward.recipe.optimizer.update(&UpdateCx {
-            g,
-            shape: &param.shape,
-            param: weight.now,
-            gradient,
-            slots: &slots,
-            rate: self.rates[&param.group],
-            decay: param.weight_decay,
-            numbers: &self.numbers,
-        });
+        let values = [weight.now, gradient, self.rates[&param.group]];
+        let (kept, numbers) = ((&*param.shape, &*slots), (param.weight_decay, &*self.numbers));
+        let updated = forward.recipe.optimizer.update(&UpdateCx::new(g, values, kept, numbers));
         let all = [(weight.state, weight.now, updated.param)].into_iter();
         let kept =
             states.into_iter().zip(slots).zip(updated.slots).map(|((state, now), new)| (state, now, new));
