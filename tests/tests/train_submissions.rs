@@ -274,9 +274,49 @@ fn rates_follow_the_count_of_updates() {
         assert_eq!(report.step, u64::from(made));
     }
     assert_eq!((reports.len(), made), (150, 146));
-    trainer.set_schedule(Schedule::by(|updates| if updates < 170 { 1e-3 } else { f64::NAN }));
+    let wrong = trainer.set_schedule(Schedule::cosine(1e-3)).expect_err("it has no end").to_string();
+    assert!(wrong.contains("falls towards an end: say `.total(updates)`"), "{wrong}");
+    let ends = Schedule::by(|updates| if updates < 170 { 1e-3 } else { f64::NAN });
+    trainer.set_schedule(ends).expect("a schedule");
     let last = trainer.run((0..96).map(|i| points(i, 2))).last().expect("one").expect_err("a rate is none");
     assert!(matches!(last, TrainerError::Number { update: 171, .. }), "{last}");
+}
+
+/// The rows of a submission that was full are of no other entry.
+#[test]
+fn what_follows_a_full_submission_runs() {
+    let recipe = recipe().steps_per_submission(4);
+    let mut trainer = trainer(&network(Has::default()), &recipe, &Device::cpu());
+    for updates in [4, 8] {
+        let made = trainer.run((0..4).map(|i| points(i, 2))).filter(|report| report.is_ok()).count();
+        assert_eq!((made, trainer.updates()), (4, updates));
+        let loss = trainer.evaluate([points(9, 2)]).expect("it runs").loss;
+        assert!(loss.is_finite());
+    }
+    let said = |name: &str| {
+        let tensor = Tensor::new(&[5i32], &[1]).expect("a number");
+        trainer.evaluate([points(1, 2).with(name, tensor)]).expect_err("it is the trainer's").to_string()
+    };
+    let mut said = said;
+    for name in ["train/numbers", "train/base"] {
+        assert_eq!(
+            said(name),
+            format!("a batch must not name `{name}`: the trainer fills that input itself")
+        );
+    }
+}
+
+/// A function of one's own is asked for no more updates than are made.
+#[test]
+fn rates_may_end_with_the_last_update() {
+    let rates = [1e-3; 70];
+    for at_once in [1, 7] {
+        let by = Schedule::by(move |updates| rates[updates as usize]);
+        let recipe = recipe().schedule(by).steps_per_submission(at_once);
+        let mut trainer = trainer(&network(Has::default()), &recipe, &Device::cpu());
+        let made = trainer.run((0..70).map(|i| points(i, 2))).filter(|report| report.is_ok()).count();
+        assert_eq!(made, 70);
+    }
 }
 
 #[test]

@@ -30,6 +30,12 @@ impl Batch {
         self
     }
 
+    /// A name that is the trainer's own to fill.
+    pub(super) fn reserved(&self) -> Option<&str> {
+        let own = [names::NUMBERS, names::BASE, names::SHARE, names::ENDS];
+        self.tensors.iter().map(|(name, _)| name.as_str()).find(|name| own.contains(name))
+    }
+
     /// The inputs as a run takes them.
     pub fn views(&self) -> Vec<(&str, TensorView<'_>)> {
         self.tensors.iter().map(|(name, tensor)| (name.as_str(), tensor.view())).collect()

@@ -76,12 +76,15 @@ impl Choice<'_> {
     /// Of the micro-batches of which the program keeps the memory at the least time. Smaller ones than the first that
     /// keeps all its values only take longer.
     fn fastest(&self) -> Result<Chosen, TrainerError> {
-        let sizes = micro_batch_sizes(self.graph, self.recipe);
+        let mut sizes = micro_batch_sizes(self.graph, self.recipe);
         let fewest = sizes.last().copied().unwrap_or(1);
+        if sizes.is_empty() {
+            sizes.push(fewest);
+        }
         // What speaks against cutting does so whether it is needed or not: memory decides nothing else.
         micro_batch_graphs(self.graph, self.recipe, fewest)?;
         let (mut best, mut refused): (Option<(f64, Chosen)>, _) = (None, None);
-        for rows in sizes.into_iter().chain([fewest]) {
+        for rows in sizes {
             let chosen = match self.of_rows(rows) {
                 Err(error @ TrainerError::OutOfMemory { .. }) => {
                     refused = Some(error);

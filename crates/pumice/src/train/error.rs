@@ -31,8 +31,9 @@ pub enum TrainerError {
     },
     /// Loss or gradients are not finite, and the recipe stops there.
     #[error(
-        "update {update} was not made: the loss is {loss}, the norm of the gradients {norm}; weights and moments are \
-         those before it (a lower rate, `clip_norm`, or `on_nonfinite(OnNonfinite::Skip)` may help)"
+        "update {update} was not made: the loss is {loss}, the norm of the gradients {norm}{}; weights and moments are \
+         those before it (a lower rate, `clip_norm`, or `on_nonfinite(OnNonfinite::Skip)` may help)",
+        at_scale(*scale)
     )]
     NotFinite {
         /// Which update it would have been, counted from 1.
@@ -41,6 +42,8 @@ pub enum TrainerError {
         loss: f64,
         /// The norm of all gradients.
         norm: f64,
+        /// By what the loss is multiplied from now on, where the recipe scales it.
+        scale: Option<f64>,
     },
     /// Too few or too many batches for one update.
     #[error("an update is made of 1 to {most} batches, {given} are given")]
@@ -49,6 +52,12 @@ pub enum TrainerError {
         given: usize,
         /// As many as the recipe accumulates.
         most: usize,
+    },
+    /// A batch that gives what the trainer gives.
+    #[error("a batch must not name `{name}`: the trainer fills that input itself")]
+    Reserved {
+        /// The input.
+        name: String,
     },
     /// A batch that cannot be cut into micro-batches; nothing of its update ran.
     #[error("a batch has {rows} rows along `{symbol}`: {reason}")]
@@ -102,6 +111,10 @@ pub enum TrainerError {
 }
 
 pumice_types::debug_as_display!(TrainerError);
+
+fn at_scale(scale: Option<f64>) -> String {
+    scale.map_or_else(String::new, |scale| format!(", the scale of the loss is now {scale}"))
+}
 
 fn of_rows(rows: Option<u64>) -> String {
     match rows {

@@ -4,17 +4,18 @@ use super::error::TrainerError;
 use pumice_runtime::Session;
 use pumice_train::{Numbers, TABLE_ROWS, names};
 use pumice_types::TensorView;
+use std::ops::Range;
 
 /// Which rows lie on the device.
 pub(super) struct Rows {
     pub numbers: Numbers,
-    /// The count of updates of the first one; nothing is there yet without it.
-    base: Option<u64>,
+    /// The counts of updates whose rows they are; nothing is there yet without any.
+    there: Range<u64>,
 }
 
 impl Rows {
     pub(super) fn new(numbers: Numbers) -> Rows {
-        Rows { numbers, base: None }
+        Rows { numbers, there: 0..0 }
     }
 
     /// Other numbers from the next update on.
@@ -24,7 +25,7 @@ impl Rows {
 
     /// Nothing is known to be on the device.
     pub(super) fn forget(&mut self) {
-        self.base = None;
+        self.there = 0..0;
     }
 
     /// The rows of so many updates from the next one on are there for the entry that the session has selected. Updates
@@ -38,20 +39,26 @@ impl Rows {
         updates: u64,
         count: usize,
     ) -> Result<(), TrainerError> {
-        let last = updates.saturating_add(count.max(1) as u64 - 1);
-        let has = |base: u64, updates: u64| (base..base.saturating_add(TABLE_ROWS)).contains(&updates);
-        if self.base.is_some_and(|base| has(base, updates) && has(base, last)) {
+        let asked = count.max(1) as u64;
+        let last = updates.saturating_add(asked - 1);
+        if self.there.contains(&updates) && self.there.contains(&last) {
             return Ok(());
         }
-        let (table, columns) = (self.numbers.table(updates), self.numbers.columns() as u64);
-        if let Some(at) = table.iter().position(|number| !number.is_finite()) {
+        let (table, columns) = (self.numbers.table_of(updates, asked), self.numbers.columns() as u64);
+        // Rows that no update asks for yet may be wrong: a table of those that are is made before one does.
+        let of_asked = table.len().min((asked * columns) as usize);
+        let known = match table.iter().position(|number| !number.is_finite()) {
+            Some(at) if at >= of_asked => at as u64 / columns,
+            _ => self.numbers.known_rows(asked),
+        };
+        if let Some(at) = table[..of_asked].iter().position(|number| !number.is_finite()) {
             let (update, number) = (updates + 1 + at as u64 / columns, table[at]);
             return Err(TrainerError::Number { update, number });
         }
         session.bind_input(names::NUMBERS, TensorView::f32(&table, [TABLE_ROWS, columns]))?;
         // The count of updates wraps on the device, and its distance to the base with it.
         session.bind_input(names::BASE, TensorView::i32(&[updates as u32 as i32], []))?;
-        self.base = Some(updates);
+        self.there = updates..updates.saturating_add(known);
         Ok(())
     }
 }

@@ -77,11 +77,14 @@ impl Pieces<'_> {
     /// The pieces of one batch.
     ///
     /// # Errors
-    /// A batch that cannot be cut.
+    /// A batch that cannot be cut, or names what the trainer fills.
     pub(super) fn of_one<'b>(
         cut: Option<&MicroBatches>,
         batch: &'b Batch,
     ) -> Result<Vec<Piece<'b>>, TrainerError> {
+        if let Some(name) = batch.reserved() {
+            return Err(TrainerError::Reserved { name: name.to_owned() });
+        }
         match cut.and_then(|cut| Rows::of(cut, batch)) {
             Some(rows) => rows.pieces(),
             // Whoever runs it says what it lacks.

@@ -21,7 +21,11 @@ pub struct Run<'t, I> {
 impl<I: Iterator<Item = Batch>> Run<'_, I> {
     /// Makes the next updates; whether there were batches for any.
     fn advance(&mut self) -> bool {
-        let batches: Vec<Batch> = self.batches.by_ref().take(self.trainer.batches_at_once()).collect();
+        // No room is taken before there are batches for it: a recipe may accumulate more than ever come.
+        let mut batches = Vec::new();
+        for batch in self.batches.by_ref().take(self.trainer.batches_at_once()) {
+            batches.push(batch);
+        }
         if batches.is_empty() {
             return false;
         }

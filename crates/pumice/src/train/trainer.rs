@@ -95,8 +95,12 @@ impl Trainer {
     }
 
     /// Another schedule from the next update on; nothing is compiled.
-    pub fn set_schedule(&mut self, schedule: Schedule) {
-        self.rows.replace(self.rows.numbers.with_schedule(schedule));
+    ///
+    /// # Errors
+    /// [`TrainerError::Recipe`] for a schedule that a recipe must not have; the one before stays.
+    pub fn set_schedule(&mut self, schedule: Schedule) -> Result<(), TrainerError> {
+        self.rows.replace(self.rows.numbers.with_schedule(schedule)?);
+        Ok(())
     }
 
     /// Trains by batches, as an iterator over a report for each update. It does nothing until it is asked for one.
@@ -153,7 +157,8 @@ impl Trainer {
         }
         let begun = Instant::now();
         if let Err(error) = self.run_update(batches) {
-            self.recover()?;
+            // Of a device that is lost, what reading its counts says is less than what is known.
+            _ = self.recover();
             return Err(error);
         }
         self.report(begun)
@@ -166,10 +171,11 @@ impl Trainer {
             self.rows.bind(&mut self.session, self.updates, 1)?;
             return Ok(self.execute(&pieces)?);
         }
+        self.session.entry("update")?;
+        self.rows.bind(&mut self.session, self.updates, 1)?;
         self.session.entry("accumulate")?;
         self.execute(&pieces)?;
         self.session.entry("update")?;
-        self.rows.bind(&mut self.session, self.updates, 1)?;
         Ok(self.session.execute(&[], &RunOptions::default())?)
     }
 
@@ -201,6 +207,15 @@ impl Trainer {
         Ok(bytes.first_chunk().map_or(0, |word| u64::from(u32::from_le_bytes(*word))))
     }
 
+    /// By what the loss is multiplied, where it is.
+    fn scale(&mut self) -> Result<Option<f64>, TrainerError> {
+        if !self.exe.plan().states.iter().any(|state| state.name == names::SCALE) {
+            return Ok(None);
+        }
+        let bytes = self.session.state(names::SCALE)?.read()?.into_bytes();
+        Ok(bytes.first_chunk().map(|word| f64::from(f32::from_le_bytes(*word))))
+    }
+
     fn report(&mut self, begun: Instant) -> Result<Report, TrainerError> {
         let of_batches = (self.number(names::LOSS)?, self.number(names::WEIGHT)?);
         let norm = if self.guarded { self.number(names::NORM)? } else { f64::NAN };
@@ -220,7 +235,8 @@ impl Trainer {
         let rate = self.rows.numbers.row(self.updates).first().copied().unwrap_or(0.0);
         if stops {
             self.skips += 1;
-            return Err(TrainerError::NotFinite { update: self.updates + 1, loss, norm });
+            let (update, scale) = (self.updates + 1, self.scale()?);
+            return Err(TrainerError::NotFinite { update, loss, norm, scale });
         }
         self.updates += u64::from(made);
         self.skips += u64::from(!made);

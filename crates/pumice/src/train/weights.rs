@@ -14,14 +14,17 @@ impl Trainer {
     pub fn init(&mut self, init: &Init, seed: u64) -> Result<(), TrainerError> {
         let missing = self.exe.missing_params();
         let floats = |p: &TensorInfo| p.encoding.plain().is_some_and(DType::is_float);
-        let frozen = self.exe.params().into_iter().filter(|p| missing.contains(&p.name) && floats(p));
-        let frozen: Vec<TensorInfo> = frozen.collect();
+        let frozen = self.exe.params();
         let extents: Vec<Vec<u64>> = frozen.iter().map(|p| p.shape.iter().map(|e| e.max).collect()).collect();
-        let params = frozen.iter().zip(&extents).map(|(p, shape)| (p.name.as_str(), shape.as_slice()));
-        let trained = self.trained.iter().map(|t| (t.name.as_str(), t.shape.as_slice()));
-        let all: Vec<(&str, &[u64])> = trained.chain(params).collect();
-        let values = init.tensors(&all, seed)?;
-        let names: Vec<String> = all.into_iter().map(|(name, _)| name.to_owned()).collect();
+        let (drawn, others): (Vec<_>, Vec<_>) =
+            frozen.iter().zip(&extents).partition(|(p, _)| missing.contains(&p.name) && floats(p));
+        let named = |(p, shape): (&'_ TensorInfo, &'_ Vec<u64>)| (p.name.clone(), shape.clone());
+        let others: Vec<(String, Vec<u64>)> = others.into_iter().map(named).collect();
+        let trained = self.trained.iter().map(|t| (t.name.clone(), t.shape.clone()));
+        let all: Vec<(String, Vec<u64>)> = trained.chain(drawn.into_iter().map(named)).collect();
+        let [all_lent, others_lent] = [&all, &others].map(|params| lent(params));
+        let values = init.tensors_beside(&all_lent, &others_lent, seed)?;
+        let names: Vec<String> = all.into_iter().map(|(name, _)| name).collect();
         names.iter().zip(values).try_for_each(|(name, value)| self.set(name, value.view()))
     }
 
@@ -36,8 +39,8 @@ impl Trainer {
         }
         for i in 0..self.trained.len() {
             let name = self.trained[i].name.clone();
-            let tensor =
-                read(source, &name).map_err(|source| TrainerError::Source { name: name.clone(), source })?;
+            let tensor = read(source, &name, &self.trained[i].shape)
+                .map_err(|source| TrainerError::Source { name: name.clone(), source })?;
             self.set(&name, tensor.view())?;
         }
         Ok(())
@@ -83,13 +86,21 @@ impl Trainer {
     }
 }
 
-/// A tensor of a source as f32.
-fn read(source: &dyn ByteSource, name: &str) -> Result<Tensor, pumice_types::SourceError> {
+fn lent(params: &[(String, Vec<u64>)]) -> Vec<(&str, &[u64])> {
+    params.iter().map(|(name, shape)| (name.as_str(), shape.as_slice())).collect()
+}
+
+/// A tensor of a source as f32, of these extents.
+fn read(source: &dyn ByteSource, name: &str, shape: &[u64]) -> Result<Tensor, pumice_types::SourceError> {
     let failed = |why: String| pumice_types::SourceError {
         name: name.to_owned(),
         source: std::sync::Arc::from(Box::<dyn std::error::Error + Send + Sync>::from(why)),
     };
     let stored = source.stored(name)?;
+    // Before anything is taken for it.
+    if stored.shape != shape {
+        return Err(failed(format!("its extents are {:?}, those of the param {shape:?}", stored.shape)));
+    }
     let bytes = pumice_types::tensor::byte_count(stored.encoding, &stored.shape);
     let mut data = vec![0; bytes.map_err(|e| failed(e.to_string()))? as usize];
     source.read_bytes(name, 0, &mut data)?;
