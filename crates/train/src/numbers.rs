@@ -56,9 +56,10 @@ impl Numbers {
 
     /// As [`Numbers::table`], where a run asks for so many rows: those that are not known ahead are like the last one.
     pub fn table_of(&self, base: u64, asked: u64) -> Vec<f32> {
-        let known = self.known_rows(asked);
-        let rows = (0..TABLE_ROWS).map(|row| base.saturating_add(row.min(known - 1)));
-        rows.flat_map(|updates| self.row(updates)).map(|number| number as f32).collect()
+        let known = base..base.saturating_add(self.known_rows(asked));
+        let rows: Vec<Vec<f64>> = known.map(|updates| self.row(updates)).collect();
+        let table = (0..TABLE_ROWS as usize).filter_map(|row| rows.get(row).or(rows.last()));
+        table.flatten().map(|&number| number as f32).collect()
     }
 
     /// How many rows of a table are those of their updates, where a run asks for so many: all, but of a schedule that
