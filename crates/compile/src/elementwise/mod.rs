@@ -125,13 +125,19 @@ fn copy_steps(cx: &mut LowerCx<'_>, from: &PlacedView, to: &PlacedView) -> Lower
     if transposed::copy(cx, &from, to, &meaning)? {
         return Ok(());
     }
-    let (inputs, outputs) = (std::slice::from_ref(&from), std::slice::from_ref(to));
-    let meaning_inputs = &[(meaning::operand(0), 0)];
-    let shape = to.view.shape.clone();
-    elementwise(
-        cx,
-        Elementwise { shape: &shape, expr, inputs, outputs, meaning_inputs, meaning, raises: false },
-    )
+    of_one(cx, &from, to, (expr, meaning))
+}
+
+/// A step of one operand and one result of the same extents.
+fn of_one(
+    cx: &mut LowerCx<'_>,
+    from: &PlacedView,
+    to: &PlacedView,
+    (expr, meaning): (ScalarExpr, StepMeaning),
+) -> LowerResult {
+    let (inputs, outputs) = (std::slice::from_ref(from), std::slice::from_ref(to));
+    let (shape, meaning_inputs) = (&*to.view.shape, &[(meaning::operand(0), 0)]);
+    elementwise(cx, Elementwise { shape, expr, inputs, outputs, meaning_inputs, meaning, raises: false })
 }
 
 /// Copies a value to a place of the same extents in that place's dtype, as `cast` does. The plan says why.
@@ -143,12 +149,7 @@ pub fn cast(cx: &mut LowerCx<'_>, from: &PlacedView, to: &PlacedView, why: &str)
     let builder = ScalarBuilder::new(&[RegType::from(given)]);
     let cast = builder.cast(builder.input(0), given, wanted);
     let expr = builder.finish(&[cast]).map_err(|e| Refusal(format!("its scalar form is wrong: {e}")))?;
-    let (inputs, outputs) = (std::slice::from_ref(from), std::slice::from_ref(to));
-    let (shape, meaning_inputs) = (to.view.shape.clone(), &[(meaning::operand(0), 0)]);
-    elementwise(
-        cx,
-        Elementwise { shape: &shape, expr, inputs, outputs, meaning_inputs, meaning, raises: false },
-    )?;
+    of_one(cx, from, to, (expr, meaning))?;
     cx.because(first, why);
     Ok(())
 }

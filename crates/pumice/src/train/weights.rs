@@ -18,13 +18,11 @@ impl Trainer {
         let extents: Vec<Vec<u64>> = frozen.iter().map(|p| p.shape.iter().map(|e| e.max).collect()).collect();
         let (drawn, others): (Vec<_>, Vec<_>) =
             frozen.iter().zip(&extents).partition(|(p, _)| missing.contains(&p.name) && floats(p));
-        let named = |(p, shape): (&'_ TensorInfo, &'_ Vec<u64>)| (p.name.clone(), shape.clone());
-        let others: Vec<(String, Vec<u64>)> = others.into_iter().map(named).collect();
-        let trained = self.trained.iter().map(|t| (t.name.clone(), t.shape.clone()));
-        let all: Vec<(String, Vec<u64>)> = trained.chain(drawn.into_iter().map(named)).collect();
-        let [all_lent, others_lent] = [&all, &others].map(|params| lent(params));
-        let values = init.tensors_beside(&all_lent, &others_lent, seed)?;
-        let names: Vec<String> = all.into_iter().map(|(name, _)| name).collect();
+        let others: Vec<(&str, &[u64])> = others.into_iter().map(lent).collect();
+        let trained = self.trained.iter().map(|t| (t.name.as_str(), t.shape.as_slice()));
+        let all: Vec<(&str, &[u64])> = trained.chain(drawn.into_iter().map(lent)).collect();
+        let values = init.tensors_beside(&all, &others, seed)?;
+        let names: Vec<String> = all.into_iter().map(|(name, _)| name.to_owned()).collect();
         names.iter().zip(values).try_for_each(|(name, value)| self.set(name, value.view()))
     }
 
@@ -86,8 +84,8 @@ impl Trainer {
     }
 }
 
-fn lent(params: &[(String, Vec<u64>)]) -> Vec<(&str, &[u64])> {
-    params.iter().map(|(name, shape)| (name.as_str(), shape.as_slice())).collect()
+fn lent<'a>((param, shape): (&'a TensorInfo, &'a Vec<u64>)) -> (&'a str, &'a [u64]) {
+    (param.name.as_str(), shape.as_slice())
 }
 
 /// A tensor of a source as f32, of these extents.
