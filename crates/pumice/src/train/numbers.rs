@@ -46,12 +46,10 @@ impl Rows {
         }
         let (table, columns) = (self.numbers.table_of(updates, asked), self.numbers.columns() as u64);
         // Rows that no update asks for yet may be wrong: a table of those that are is made before one does.
-        let of_asked = table.len().min((asked * columns) as usize);
-        let known = match table.iter().position(|number| !number.is_finite()) {
-            Some(at) if at >= of_asked => at as u64 / columns,
-            _ => self.numbers.known_rows(asked),
-        };
-        if let Some(at) = table[..of_asked].iter().position(|number| !number.is_finite()) {
+        let of_asked = (asked * columns) as usize;
+        let wrong = table.iter().position(|number| !number.is_finite());
+        let known = wrong.map_or(self.numbers.known_rows(asked), |at| at as u64 / columns);
+        if let Some(at) = wrong.filter(|&at| at < of_asked) {
             let (update, number) = (updates + 1 + at as u64 / columns, table[at]);
             return Err(TrainerError::Number { update, number });
         }
