@@ -2,6 +2,7 @@
 //!
 //! Everything here runs on any device of the runtime; a suite says on which. Nothing here is shipped.
 
+pub mod curves;
 pub mod device;
 pub mod draws;
 pub mod files;

@@ -1,8 +1,10 @@
 //! Steps take no memory (G10): bytes of the process and of the device are the same after many as after few. A binary of
 //! its own, since the process is measured as a whole.
 
-use pumice::train::{AdamW, Batch, Init, Recipe, Schedule, TrainOptions, Trainer};
-use pumice::{Device, DeviceKind, Graph, GraphBuilder, Tensor, f32, i32};
+use pumice::train::{Batch, TrainOptions, Trainer};
+use pumice::{Device, DeviceKind, Options, Tensor};
+use pumice_plan::Precision;
+use pumice_tests::curves::{Golden, Gpt, Mlp, Model, Param};
 use pumice_vulkan::VulkanDevice;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,8 +19,6 @@ const MOST_GROWS: usize = 3;
 /// blocks of 1 MiB at unforeseen moments of its first 3,000 steps and none in the 7,000 after (22.3, two cores,
 /// 2026-11-28).
 const STRETCHES: usize = 4;
-/// Rows of a batch.
-const ROWS: u64 = 32;
 
 /// One measurement at a time.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -47,67 +47,59 @@ fn resident() -> Option<u64> {
     line.trim().trim_end_matches(" kB").parse::<u64>().ok().map(|kib| kib << 10)
 }
 
-/// 64-128-10 with relu.
-fn perceptron() -> Graph {
-    let g = GraphBuilder::new("perceptron");
-    let (x, class) = (g.input("x", f32([ROWS, 64])), g.input("class", i32([ROWS])));
-    let layer = |name: &str, x, out: u64, of: u64| {
-        let bias = g.param(&format!("{name}.bias"), f32([out]));
-        g.linear(x, g.param(&format!("{name}.weight"), f32([out, of])), Some(bias))
-    };
-    let y = layer("fc2", g.relu(layer("fc1", x, 128, 64)), 10, 128);
-    let (loss, weight) = g.softmax_cross_entropy(y, class, None, Default::default());
-    g.output("loss", loss);
-    g.output("weight", weight);
-    g.build().expect("sound")
+/// A model of `tests/reference/curves.py` that is trained, over batches that come again and again.
+struct Trained {
+    model: &'static dyn Model,
+    precision: Precision,
 }
 
-/// Rows of which the class is a tenth of the first number's range.
-fn batch(number: u64) -> Batch {
-    let value = |i: u64| ((number * 2048 + i) as f32 * 0.618_034).fract();
-    let x: Vec<f32> = (0..ROWS * 64).map(value).collect();
-    let class: Vec<i32> = x.chunks(64).map(|row| (row[0] * 10.0) as i32).collect();
-    let (x, class) = (Tensor::new(&x, &[ROWS, 64]), Tensor::new(&class, &[ROWS]));
-    Batch::new().with("x", x.expect("rows of 64")).with("class", class.expect("a class a row"))
-}
-
-/// Trains, and compares what is alive after the first steps with what is alive after all.
-fn stays_flat(vulkan: &Arc<VulkanDevice>, steps: usize) {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let device = Device::from_runtime(vulkan.clone(), DeviceKind::Gpu);
-    let recipe = Recipe::new(AdamW::default()).schedule(Schedule::constant(1e-3)).clip_norm(1.0);
-    let trainer = Trainer::new(&perceptron(), &recipe, &device, &TrainOptions::default());
-    let mut trainer = trainer.expect("a trainer");
-    trainer.init(&Init::torch(), 1).expect("rules");
-    let planned = trainer.plan().bytes();
-    let batches: Vec<Batch> = (0..16).map(batch).collect();
-    let mut train = |from: usize, to: usize| {
-        for step in from..to {
-            assert!(trainer.update(&batches[step % 16..][..1]).expect("a step").made);
+impl Trained {
+    fn trainer(&self, golden: &Golden, device: &Device) -> Trainer {
+        let options = TrainOptions::default().compile(Options::default().precision(self.precision));
+        let trainer = Trainer::new(&self.model.graph(golden), &self.model.recipe(), device, &options);
+        let mut trainer = trainer.expect("a trainer");
+        for (Param(name, shape, ..), values) in golden.tensors.iter().zip(golden.first_values()) {
+            trainer.set(name, Tensor::new(&values, shape).expect("as many").view()).expect("a param");
         }
-        (alive(vulkan), resident())
-    };
-    let (first, host) = train(0, WARM);
-    let mut hosts = vec![host];
-    let parts = (0..STRETCHES * PARTS).map(|part| {
-        let at = |part: usize| WARM + (steps - WARM) * part / PARTS;
-        train(at(part), at(part + 1))
-    });
-    for (part, (last, host)) in parts.enumerate() {
-        assert_eq!(first, last, "the device's memory");
-        hosts.push(host);
-        if (part + 1) % PARTS == 0 && grows(&hosts[hosts.len() - PARTS - 1..]) <= MOST_GROWS {
-            break;
-        }
+        trainer
     }
-    println!("{planned} bytes planned, {first:?}; the process from step {WARM} on: {hosts:?}");
-    assert!(
-        (planned..planned + (256 << 10)).contains(&first.device_bytes),
-        "{first:?}, {planned} bytes planned"
-    );
-    let last = &hosts[hosts.len() - PARTS - 1..];
-    let grows = grows(last);
-    assert!(grows <= MOST_GROWS, "the process grew in {grows} of the last {PARTS} parts: {hosts:?}");
+
+    /// Trains, and compares what is alive after the first steps with what is alive after all.
+    fn stays_flat(&self, vulkan: &Arc<VulkanDevice>, steps: usize) {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let device = Device::from_runtime(vulkan.clone(), DeviceKind::Gpu);
+        let golden = Golden::read(self.model.name());
+        let mut trainer = self.trainer(&golden, &device);
+        let planned = trainer.plan().bytes();
+        let batches: Vec<Batch> = (0..16).map(|step| self.model.batch(&golden, step)).collect();
+        let mut train = |from: usize, to: usize| {
+            for step in from..to {
+                assert!(trainer.update(&batches[step % 16..][..1]).expect("a step").made);
+            }
+            (alive(vulkan), resident())
+        };
+        let (first, host) = train(0, WARM);
+        let mut hosts = vec![host];
+        let parts = (0..STRETCHES * PARTS).map(|part| {
+            let at = |part: usize| WARM + (steps - WARM) * part / PARTS;
+            train(at(part), at(part + 1))
+        });
+        for (part, (last, host)) in parts.enumerate() {
+            assert_eq!(first, last, "the device's memory");
+            hosts.push(host);
+            if (part + 1) % PARTS == 0 && grows(&hosts[hosts.len() - PARTS - 1..]) <= MOST_GROWS {
+                break;
+            }
+        }
+        println!("{planned} bytes planned, {first:?}; the process from step {WARM} on: {hosts:?}");
+        assert!(
+            (planned..planned + (256 << 10)).contains(&first.device_bytes),
+            "{first:?}, {planned} bytes planned"
+        );
+        let last = &hosts[hosts.len() - PARTS - 1..];
+        let grows = grows(last);
+        assert!(grows <= MOST_GROWS, "the process grew in {grows} of the last {PARTS} parts: {hosts:?}");
+    }
 }
 
 /// How often a number is larger than the one before.
@@ -116,16 +108,26 @@ fn grows(hosts: &[Option<u64>]) -> usize {
 }
 
 mod on_device {
-    use super::stays_flat;
+    use super::*;
+
+    fn stays_flat(model: &'static dyn Model, precision: Precision, steps: usize) {
+        Trained { model, precision }.stays_flat(&pumice_tests::device::open(&Default::default()), steps);
+    }
 
     #[test]
     fn two_thousand_steps_take_no_memory() {
-        stays_flat(&pumice_tests::device::open(&Default::default()), 2_000);
+        stays_flat(&Mlp, Precision::Exact, 2_000);
     }
 
     #[test]
     #[ignore = "long: ten thousand steps"]
     fn ten_thousand_steps_take_no_memory() {
-        stays_flat(&pumice_tests::device::open(&Default::default()), 10_000);
+        stays_flat(&Mlp, Precision::Exact, 10_000);
+    }
+
+    #[test]
+    #[ignore = "long: ten thousand steps"]
+    fn ten_thousand_steps_of_the_gpt_in_bf16_take_no_memory() {
+        stays_flat(&Gpt, Precision::Bf16, 10_000);
     }
 }

@@ -4,15 +4,12 @@
 //! Two runs in f32 drift apart, so what is allowed is measured by PyTorch's own: five times as far from its f64 as its
 //! f32 was, in gradients before the first step, and in losses over the first 10 steps and over all.
 
-mod golden;
 mod minilm;
-mod models;
 
-use golden::Golden;
-use models::Model;
 use pumice::train::{TrainOptions, Trainer};
 use pumice::{Device, Options, Tensor};
 use pumice_plan::Precision;
+use pumice_tests::curves::{self, Golden, Model};
 
 /// How many times as far as PyTorch's f32.
 const TIMES: f64 = 5.0;
@@ -22,7 +19,7 @@ const FIRST: usize = 10;
 /// The gradients before the first step, tensor by tensor.
 fn gradients(model: &dyn Model, device: &Device) {
     let golden = Golden::read(model.name());
-    let graph = models::with_gradients(model, &golden);
+    let graph = curves::with_gradients(model, &golden);
     let exe = pumice::compile(&graph, device, &Options::default()).expect("it compiles");
     let values = golden.first_values();
     for (tensor, values) in golden.tensors.iter().zip(&values) {
@@ -34,7 +31,7 @@ fn gradients(model: &dyn Model, device: &Device) {
     let mut worst = 0.0f64;
     for (i, (tensor, wanted)) in golden.judged().zip(golden.gradients()).enumerate() {
         let found =
-            found.get(&models::gradient_of(&tensor.0)).expect("an output").to_vec::<f32>().expect("f32");
+            found.get(&curves::gradient_of(&tensor.0)).expect("an output").to_vec::<f32>().expect("f32");
         let kept = found.iter().step_by(golden.every[i]);
         let (off, size) = kept.zip(&wanted).fold((0.0, 0.0), |(off, size), (x, y)| {
             let (x, y) = (f64::from(*x), f64::from(*y));
@@ -111,17 +108,17 @@ mod on_interpreter {
 
     #[test]
     fn a_perceptron() {
-        first_steps(&models::Mlp);
+        first_steps(&curves::Mlp);
     }
 
     #[test]
     fn a_cnn_with_batch_norm() {
-        first_steps(&models::Cnn);
+        first_steps(&curves::Cnn);
     }
 
     #[test]
     fn a_gpt_of_characters() {
-        first_steps(&models::Gpt);
+        first_steps(&curves::Gpt);
     }
 
     #[test]
@@ -146,17 +143,17 @@ mod on_device {
 
     #[test]
     fn a_perceptron() {
-        all_steps(&models::Mlp);
+        all_steps(&curves::Mlp);
     }
 
     #[test]
     fn a_cnn_with_batch_norm() {
-        all_steps(&models::Cnn);
+        all_steps(&curves::Cnn);
     }
 
     #[test]
     fn a_gpt_of_characters() {
-        all_steps(&models::Gpt);
+        all_steps(&curves::Gpt);
     }
 
     #[test]
@@ -167,19 +164,19 @@ mod on_device {
 
     #[test]
     fn a_perceptron_in_halves() {
-        halves(&models::Mlp, &open());
+        halves(&curves::Mlp, &open());
     }
 
     #[test]
     #[ignore = "long: six hundred steps of a CNN"]
     fn a_cnn_in_halves() {
-        halves(&models::Cnn, &open());
+        halves(&curves::Cnn, &open());
     }
 
     #[test]
     #[ignore = "long: six hundred steps of a GPT"]
     fn a_gpt_in_halves() {
-        halves(&models::Gpt, &open());
+        halves(&curves::Gpt, &open());
     }
 
     #[test]

@@ -1,12 +1,11 @@
 //! A narrow all-MiniLM-L6-v2 by `pumice-models`, called for both texts of each pair; its batches are made as
 //! `tests/reference/curves.py` makes them.
 
-use super::golden::Golden;
-use super::models::{Model, Params};
 use pumice::ops::in_batch_negatives::InBatchNegatives;
 use pumice::train::{AdamW, Batch, Recipe, Schedule};
 use pumice::{Graph, GraphBuilder, Pooling, Tensor, Value, i32};
 use pumice_models::{Activation, EncoderConfig, EncoderOptions, Family, SentenceSpec, encoder_graph};
+use pumice_tests::curves::{Golden, Model, Params};
 use pumice_types::DType;
 
 /// Tokens of a row, and the fewest that are there.

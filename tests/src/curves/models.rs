@@ -18,9 +18,12 @@ pub trait Model {
     }
     /// Its loss over its batch's inputs.
     fn loss(&self, g: &GraphBuilder, golden: &Golden, params: &Params<'_>) -> Value;
+    /// The batch of a step.
     fn batch(&self, golden: &Golden, step: u32) -> Batch;
+    /// How it is trained.
     fn recipe(&self) -> Recipe;
 
+    /// Its graph, with the loss as output.
     fn graph(&self, golden: &Golden) -> Graph {
         let g = GraphBuilder::new(self.name());
         g.output("loss", self.loss(&g, golden, &Params::new(&g, golden)));
@@ -41,7 +44,8 @@ impl Params<'_> {
         Params { g, all: golden.tensors.iter().map(param).collect() }
     }
 
-    fn get(&self, name: &str) -> Value {
+    /// The param of this name.
+    pub fn get(&self, name: &str) -> Value {
         self.all[name]
     }
 

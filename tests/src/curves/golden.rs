@@ -1,6 +1,6 @@
 //! What `tests/reference/curves.py` wrote: the tensors of a model and how they begin, losses, gradients, distances.
 
-use pumice_tests::files;
+use crate::files;
 use pumice_types::philox::Philox;
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -15,13 +15,16 @@ const PIXELS: usize = 64;
 #[derive(Deserialize)]
 pub struct Param(pub String, pub Vec<u64>, pub f64, pub f64);
 
+/// What the script wrote of a model.
 #[derive(Deserialize)]
 pub struct Golden {
+    /// The model's name.
     #[serde(skip)]
     pub name: String,
     /// Rows of a batch.
     pub rows: usize,
     seed: u32,
+    /// The params, in the script's order.
     pub tensors: Vec<Param>,
     /// Tensors whose gradient is 0 by algebra; the lists of gradients leave them out.
     #[serde(default)]
@@ -32,6 +35,7 @@ pub struct Golden {
     pub gradients_apart: Vec<f64>,
     /// How far losses of PyTorch in f32 lie from f64's, at most.
     pub first_10_apart: f64,
+    /// The same over all steps.
     pub apart: f64,
     /// In f64, before each step.
     pub losses: Vec<f64>,
@@ -45,6 +49,7 @@ fn file(name: &str) -> PathBuf {
 }
 
 impl Golden {
+    /// The committed file of a model.
     pub fn read(name: &str) -> Golden {
         let text = std::fs::read_to_string(file(&format!("{name}.json"))).expect("committed");
         let golden: Golden = serde_json::from_str(&text).expect("what the script wrote");
