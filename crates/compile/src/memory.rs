@@ -191,7 +191,7 @@ fn times(plan: &Plan, run: &Run, target: &Target) -> BTreeMap<String, f64> {
 fn note(first: &Plan, plan: &mut Plan) {
     for (run, before) in plan.runs.iter_mut().zip(&first.runs) {
         let steps = run.stats.steps.saturating_sub(before.stats.steps);
-        if steps > 0 {
+        if steps > 0 || run.stats.scratch < before.stats.scratch {
             let (scratch, floor_us) = (before.stats.scratch, before.stats.floor.total_us);
             run.stats.again = Some(Again { steps, scratch, floor_us });
         }

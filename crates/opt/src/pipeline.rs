@@ -131,6 +131,7 @@ pub const PASSES: &[Pass] = &[
     ranged("fuse_epilogues", passes::fuse_anchors::fuse_epilogues),
     ranged("fuse_elementwise", passes::fuse_elementwise::fuse_elementwise),
     ranged("recompute", passes::recompute::recompute),
+    ranged("fuse_elementwise", passes::fuse_elementwise::fuse_repeated),
 ];
 
 /// A pass that went wrong: a defect of pumice.

@@ -2,13 +2,18 @@
 
 mod common;
 
-use common::{after_one, assert_same, sample_of};
-use pumice_ir::{Graph, GraphBuilder, Value, bool_, f32};
+use common::{after_last, after_one, assert_same, sample_of};
+use pumice_ir::{Graph, GraphBuilder, Op, Value, bool_, f32};
 use pumice_opt::NoCostModel;
 
 /// The pass within so many bytes.
 fn within(graph: &Graph, bytes: u64) -> Graph {
     after_one(graph, "recompute", &NoCostModel, Some(bytes))
+}
+
+/// The pass that stands behind it, within so many bytes.
+fn fused_again(graph: &Graph, bytes: u64) -> Graph {
+    after_last(graph, "fuse_elementwise", &NoCostModel, Some(bytes))
 }
 
 const VALUE: u64 = 16 * 16 * 4;
@@ -46,6 +51,28 @@ fn what_is_repeated_has_the_same_bits() {
     }
     assert!(nodes[2] > nodes[0], "{nodes:?}");
     assert!(nodes.windows(2).all(|n| n[0] <= n[1]), "less room, more nodes: {nodes:?}");
+}
+
+/// An elementwise value that an elementwise node reads late is a part of that node then, and nothing is stored twice.
+#[test]
+fn an_elementwise_value_is_repeated_inside_its_reader() {
+    let g = GraphBuilder::new("inside");
+    let x = g.input("x", f32([16u64, 16]));
+    let kept = g.exp(x);
+    let mut y = g.matmul(kept, x);
+    for _ in 0..4 {
+        y = g.softmax(g.matmul(y, g.matmul(x, x)), -1);
+    }
+    g.output("y", g.mul(y, kept));
+    g.output("z", g.add(g.matmul(y, x), x));
+    let graph = g.build().expect("sound");
+    let apart = within(&graph, 2 * VALUE);
+    let inside = fused_again(&apart, 2 * VALUE);
+    let count = |graph: &Graph, is: &dyn Fn(&Op) -> bool| graph.nodes().filter(|(_, n)| is(&n.op)).count();
+    let exps = |graph: &Graph| count(graph, &|op| matches!(op, Op::Exp(_)));
+    assert_eq!((exps(&graph), exps(&apart), exps(&inside)), (1, 2, 1));
+    assert_eq!(count(&inside, &|op| op.body().is_some()), 1);
+    assert_same(&sample_of(&graph), &graph, &inside, "inside");
 }
 
 /// A draw that is repeated is the same draw: its stream and its step are.

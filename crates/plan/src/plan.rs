@@ -405,7 +405,7 @@ pub struct Stats {
 /// What a run computes again, so that it fits in less memory. Nothing of its results changes by it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Again {
-    /// Steps that the run has more.
+    /// Steps that the run has more. What is repeated inside the step that reads it is none.
     pub steps: u32,
     /// Bytes of scratch that it would need without.
     pub scratch: Bytes,

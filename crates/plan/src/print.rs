@@ -330,7 +330,7 @@ fn stats(f: &mut dyn Write, plan: &Plan, run: &Run) -> fmt::Result {
         let price = 100.0 * (p.total_us - floor_us) / floor_us.max(f64::MIN_POSITIVE);
         writeln!(
             f,
-            "again  {steps} steps, so that scratch is {} instead of {scratch}; {price:.1} % more time",
+            "again  {steps} steps more, so that scratch is {} instead of {scratch}; {price:.1} % more time",
             s.scratch
         )?;
     }

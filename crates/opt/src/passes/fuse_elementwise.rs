@@ -17,7 +17,7 @@ use pumice_ir::{Graph, NodeId, Patch, ValueId};
 use pumice_types::slots;
 
 /// Instructions of a body at most: it has no loop, and its values live in registers. A tanh is 68, a pow 184.
-const INSTRUCTIONS: usize = 512;
+pub const INSTRUCTIONS: usize = 512;
 
 /// One patch for every group of two nodes or more.
 pub fn fuse_elementwise(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
@@ -48,7 +48,15 @@ pub fn fuse_elementwise(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
         }
     }
     let several = groups.iter().filter(|nodes| nodes.len() > 1);
-    several.filter_map(|nodes| fuse(graph, "elementwise", nodes, &results(graph, &facts, nodes))).collect()
+    several
+        .filter_map(|nodes| fuse(graph, cost::ELEMENTWISE, nodes, &results(graph, &facts, nodes)))
+        .collect()
+}
+
+/// The same once more where `recompute` had little room: a value that is repeated inside the step that reads it takes
+/// none (DESIGN 11.3).
+pub fn fuse_repeated(graph: &Graph, cx: &PassCx<'_>) -> Vec<Patch> {
+    if cx.room.is_some() { fuse_elementwise(graph, cx) } else { Vec::new() }
 }
 
 /// Whether a node takes or makes 64-bit integers.

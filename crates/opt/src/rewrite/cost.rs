@@ -1,16 +1,25 @@
 //! How much an elementwise node adds to the body of a kernel.
 
 use super::fuse::is_literal;
-use pumice_ir::ops::ScalarCx;
+use pumice_ir::ops::{Fused, Op, ScalarCx};
 use pumice_ir::{Graph, NodeId, ValueId};
 use pumice_types::DType;
 use pumice_types::scalar::{Reg, RegType, ScalarBuilder};
 
-/// Instructions of one element of the node's scalar form; `None` where it has none, so that it must stay alone. So must
+/// The kind of a fused node that has elementwise nodes alone.
+pub const ELEMENTWISE: &str = "elementwise";
+
+/// Instructions of one element of the node's scalar form; of a fused node that is
+/// elementwise, of all in it. `None` where it has none, so that it must stay alone. So must
 /// what reports elements, such as an integer division unless its divisor is a constant other than 0: that is reported
 /// under its own name.
 pub fn instructions(graph: &Graph, id: NodeId) -> Option<usize> {
     let node = graph.node(id);
+    if let Op::Fused(Fused { kind, body }) = &node.op {
+        let inside = body.nodes().filter(|(_, node)| !node.op.is_leaf());
+        let each = || inside.map(|(id, _)| instructions(body, id)).sum();
+        return (kind == ELEMENTWISE).then(each).flatten();
+    }
     if !node.op.is_elementwise() || node.outputs.len() != 1 {
         return None;
     }

@@ -51,21 +51,46 @@ fn body(graph: &Graph, nodes: &[NodeId], outside: &[ValueId], results: &[ValueId
         made.insert(v, g.input(&graph.value(v).name, graph.ty(v).clone()));
     }
     for &id in nodes {
-        let node = graph.node(id);
-        for v in node.operands() {
-            if let (false, Some(data)) = (made.contains_key(&v), graph.constant_data(v)) {
-                made.insert(v, g.named(&graph.value(v).name).constant(data.clone()));
-            }
-        }
-        let inputs: Vec<Option<Value>> =
-            node.inputs.iter().map(|v| v.and_then(|v| made.get(&v).copied())).collect();
-        let values = g.named(graph.node_name(id)).apply_all(node.op.clone(), &inputs);
-        made.extend(node.outputs.iter().copied().zip(values));
+        add_node(&g, graph, id, &mut made);
     }
     for v in results {
         g.output(&graph.value(*v).name, *made.get(v)?);
     }
     g.build().ok()
+}
+
+/// Adds a node of a graph, on what was made of the graph's values so far; of a fused node those of its body.
+fn add_node(g: &GraphBuilder, graph: &Graph, id: NodeId, made: &mut BTreeMap<ValueId, Value>) {
+    let node = graph.node(id);
+    for v in node.operands() {
+        if let (false, Some(data)) = (made.contains_key(&v), graph.constant_data(v)) {
+            made.insert(v, g.named(&graph.value(v).name).constant(data.clone()));
+        }
+    }
+    let inputs: Vec<Option<Value>> =
+        node.inputs.iter().map(|v| v.and_then(|v| made.get(&v).copied())).collect();
+    let values = match node.op.body() {
+        Some(body) => add_body(g, body, &inputs),
+        None => g.named(graph.node_name(id)).apply_all(node.op.clone(), &inputs),
+    };
+    made.extend(node.outputs.iter().copied().zip(values));
+}
+
+/// Adds the nodes of a body, on its inputs; its results.
+fn add_body(g: &GraphBuilder, body: &Graph, inputs: &[Option<Value>]) -> Vec<Value> {
+    let mut inputs = inputs.iter().copied().flatten();
+    let mut made = BTreeMap::new();
+    for (id, node) in body.nodes() {
+        match (&node.op, inputs.clone().next()) {
+            (Op::Input(_), Some(x)) => {
+                made.insert(node.output(), x);
+                inputs.next();
+            }
+            (Op::Constant(_), _) => {}
+            _ => add_node(g, body, id, &mut made),
+        }
+    }
+    body.outputs().iter().filter_map(|o| made.get(&o.value).copied()).collect()
 }
 
 /// Values of the nodes that are needed outside of them, in graph order.

@@ -134,6 +134,21 @@ pub fn after_asking(graph: &Graph, names: &[&str], cost_model: &dyn CostModel) -
 
 /// The graph after a pass, in so many bytes if they are few, every node taking as long as another.
 pub fn after_one(graph: &Graph, name: &str, cost_model: &dyn CostModel, bytes: Option<u64>) -> Graph {
+    after_pass(graph, passes(name).next(), cost_model, bytes)
+}
+
+/// As [`after_one`], the pass being the last of its name.
+pub fn after_last(graph: &Graph, name: &str, cost_model: &dyn CostModel, bytes: Option<u64>) -> Graph {
+    after_pass(graph, passes(name).last(), cost_model, bytes)
+}
+
+fn after_pass(
+    graph: &Graph,
+    pass: Option<&'static Pass>,
+    cost_model: &dyn CostModel,
+    bytes: Option<u64>,
+) -> Graph {
+    let pass = pass.expect("a pass of that name");
     let names = graph.nodes().map(|(id, _)| graph.node_name(id).to_owned());
     let times: BTreeMap<String, f64> = names.map(|name| (name, 1.0)).collect();
     let (target, room) = (Target::lavapipe(), bytes.map(|bytes| Room { bytes, times: &times }));
@@ -145,11 +160,11 @@ pub fn after_one(graph: &Graph, name: &str, cost_model: &dyn CostModel, bytes: O
         range: None,
         room: room.as_ref(),
     };
-    run_pass(graph.clone(), pass(name), &cx).unwrap_or_else(|e| panic!("{e}"))
+    run_pass(graph.clone(), pass, &cx).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn pass(name: &str) -> &'static Pass {
-    PASSES.iter().find(|p| p.name == name).unwrap_or_else(|| panic!("there is no pass `{name}`"))
+fn passes(name: &str) -> impl Iterator<Item = &'static Pass> {
+    PASSES.iter().filter(move |p| p.name == name)
 }
 
 /// The graph after all passes but those of `options`.

@@ -2,6 +2,8 @@
 //! least time.
 
 use super::schedule::{Peak, Schedule, StepNo, StoredNo};
+use crate::passes::fuse_elementwise::INSTRUCTIONS;
+use pumice_types::slots;
 
 /// Steps that are repeated together.
 pub struct Choice {
@@ -11,12 +13,17 @@ pub struct Choice {
     pub after: StoredNo,
     /// Who reads a repeated value from now on, and which.
     pub readers: Vec<(StepNo, StoredNo)>,
+    /// Whether the wanted step becomes a part of the one that reads it (`fuse_elementwise`).
+    pub inside: bool,
 }
 
 /// Steps that are repeated for one value at most.
 const LONGEST: usize = 32;
 /// What a level costs beside its work: a barrier and a dispatch on the H200, in microseconds.
 const LEVEL: f64 = 2.4;
+
+/// The least share of its time that a step takes inside its reader: instructions alone.
+const LEAST: f64 = 0.05;
 
 /// The best choice at a peak; none where nothing that is alive there can be repeated for less than it frees.
 pub fn best(schedule: &Schedule, peak: &Peak) -> Option<Choice> {
@@ -50,9 +57,35 @@ fn weighed(schedule: &Schedule, peak: &Peak, step: StepNo) -> Option<(f64, Choic
         return None;
     }
     let after = awaited(schedule, peak, of.results.as_slice(), &readers)?;
-    let (steps, time, kept) = with_operands(schedule, peak, step, after)?;
+    let inside = goes_inside(schedule, step, &readers);
+    let (steps, mut time, kept) = with_operands(schedule, peak, step, after)?;
+    if inside {
+        time -= LEVEL + of.time - time_inside(schedule, step);
+    }
     let net = freed.checked_sub(kept).filter(|net| *net > 0)?;
-    Some((net as f64 / time, Choice { steps, after, readers }))
+    Some((net as f64 / time, Choice { steps, after, readers, inside }))
+}
+
+/// Whether a step becomes a part of the one that reads it late: both are elementwise over one space.
+fn goes_inside(schedule: &Schedule, step: StepNo, readers: &[(StepNo, StoredNo)]) -> bool {
+    let of = &schedule.steps[step];
+    let [(reader, v)] = *readers else { return false };
+    let reader = &schedule.steps[reader];
+    let bound = of.reads.len() + reader.reads.len() + reader.results.len();
+    let alike = |result: Option<&StoredNo>| result.map(|&r| schedule.stored[r].bytes);
+    let both = of.instructions.zip(reader.instructions).map(|(a, b)| a + b);
+    both.is_some_and(|both| both <= INSTRUCTIONS)
+        && bound <= slots::ELEMENTWISE
+        && alike(Some(&v)) == alike(reader.results.first())
+}
+
+/// What a step costs inside its reader, which reads the step's operands instead of its result.
+fn time_inside(schedule: &Schedule, step: StepNo) -> f64 {
+    let of = &schedule.steps[step];
+    let bytes = |v: StoredNo| schedule.stored[v].bytes as f64;
+    let read: f64 = of.reads.iter().map(|r| bytes(r.1)).sum();
+    let made: f64 = of.results.iter().map(|&v| bytes(v)).sum();
+    of.time * ((read - made) / (read + made)).max(LEAST)
 }
 
 /// What the earliest of the late readers also reads, the latest of it that is always made: what waits for a value of a

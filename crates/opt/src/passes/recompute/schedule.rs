@@ -5,7 +5,7 @@
 
 use super::choice::Choice;
 use crate::pipeline::Room;
-use crate::rewrite::Facts;
+use crate::rewrite::{Facts, cost};
 use pumice_ir::{Graph, Node, NodeId, ValueId};
 use pumice_types::{SymbolTable, When};
 use std::collections::BTreeSet;
@@ -33,6 +33,8 @@ pub struct Step {
     pub time: f64,
     /// Whether its first result may lie where an operand does.
     pub elementwise: bool,
+    /// Instructions of an element, where elementwise nodes are all that it is.
+    pub instructions: Option<usize>,
     /// Whether it may be repeated.
     pub repeatable: bool,
     /// Whether it runs whatever is taken: in no branch and in no turn of a loop.
@@ -143,6 +145,7 @@ impl Schedule {
             always,
             plain: always && !steers(node),
             elementwise: node.op.is_elementwise() || node.op.body().is_some(),
+            instructions: cost::instructions(reading.graph, id),
             repeatable: time.is_some() && barred && reading.is_repeatable(id, node),
             time: time.unwrap_or(0.0),
             reads,
@@ -242,7 +245,8 @@ impl Schedule {
     pub fn repeat(&mut self, choice: &Choice) -> bool {
         let before = (self.steps.clone(), self.stored.len());
         for &step in &choice.steps {
-            self.repeat_step(step, choice.after);
+            let inside = choice.inside && Some(&step) == choice.steps.last();
+            self.repeat_step(step, choice.after, inside);
         }
         for &(reader, v) in &choice.readers {
             let again = self.again(v);
@@ -271,8 +275,9 @@ impl Schedule {
         again.unwrap_or(v)
     }
 
-    /// Adds a step that repeats another, on what is there then; one that is there already comes early enough.
-    fn repeat_step(&mut self, step: StepNo, after: StoredNo) {
+    /// Adds a step that repeats another, on what is there then; one that is there already comes early enough. The
+    /// results of one `inside` its reader take no room.
+    fn repeat_step(&mut self, step: StepNo, after: StoredNo, inside: bool) {
         if self.steps[step].again.is_some() {
             self.move_before(step, after);
             return;
@@ -291,7 +296,8 @@ impl Schedule {
         for result in &mut again.results {
             let stored = self.stored[*result];
             *result = self.stored.len();
-            self.stored.push(Stored { step: number, ..stored });
+            let bytes = if inside { 0 } else { stored.bytes };
+            self.stored.push(Stored { step: number, bytes, ..stored });
         }
         again.after = Some(after);
         again.repeatable = false;
