@@ -15,10 +15,8 @@ pub const ELEMENTWISE: &str = "elementwise";
 /// under its own name.
 pub fn instructions(graph: &Graph, id: NodeId) -> Option<usize> {
     let node = graph.node(id);
-    if let Op::Fused(Fused { kind, body }) = &node.op {
-        let inside = body.nodes().filter(|(_, node)| !node.op.is_leaf());
-        let each = || inside.map(|(id, _)| instructions(body, id)).sum();
-        return (kind == ELEMENTWISE).then(each).flatten();
+    if let Op::Fused(fused) = &node.op {
+        return instructions_inside(fused);
     }
     if !node.op.is_elementwise() || node.outputs.len() != 1 {
         return None;
@@ -40,4 +38,12 @@ pub fn instructions(graph: &Graph, id: NodeId) -> Option<usize> {
     }
     let reg = b.narrow(reg, out);
     b.finish(&[reg]).ok().map(|expr| expr.insts().len())
+}
+
+/// Instructions of a fused node that is elementwise.
+fn instructions_inside(fused: &Fused) -> Option<usize> {
+    let body = &fused.body;
+    let inside = body.nodes().filter(|(_, node)| !node.op.is_leaf());
+    let each = || inside.map(|(id, _)| instructions(body, id)).sum();
+    (fused.kind == ELEMENTWISE).then(each).flatten()
 }

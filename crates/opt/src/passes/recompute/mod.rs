@@ -4,8 +4,8 @@
 //! In: the last graph of a range, the bytes that its values may take, and the time of each node. Out: one patch. Nodes
 //! are repeated whole, so no bit changes: the same kernel on the same operands. What is repeated waits, behind a
 //! [`Barrier`](pumice_ir::ops::Barrier), for a value that its earliest late reader also reads, since steps run as early
-//! as they can. An elementwise one becomes a part of an elementwise reader then (`fuse_elementwise`), and is not stored.
-//! Never repeated: what writes a state, finds an extent, branches, loops, reports or runs on the host.
+//! as they can. An elementwise one becomes a part of an elementwise reader then (`fuse_elementwise` again), and is not
+//! stored. Never repeated: what writes a state, finds an extent, branches, loops, reports or runs on the host.
 //!
 //! Which values: of those alive where most is, the one (with what must be repeated for it) that frees the most bytes
 //! for the least time; then again. Bytes and levels are estimates: places are given later, and the compiler asks for
