@@ -253,6 +253,8 @@ pub const MODULES: &[Entry] = &[
     Entry { kernel: "pool_places", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/pool_places.plain.descriptor.spv") },
     Entry { kernel: "pool_spread", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/pool_spread.plain.address.spv") },
     Entry { kernel: "pool_spread", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/pool_spread.plain.descriptor.spv") },
+    Entry { kernel: "pool_spread_cells", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/pool_spread_cells.plain.address.spv") },
+    Entry { kernel: "pool_spread_cells", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/pool_spread_cells.plain.descriptor.spv") },
     Entry { kernel: "random_numbers", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/random_numbers.plain.address.spv") },
     Entry { kernel: "random_numbers", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/random_numbers.plain.descriptor.spv") },
     Entry { kernel: "recurrent_layer", variant: "kept_16", form: Form::Address, bytes: crate::module!("../spv/recurrent_layer.kept_16.address.spv") },

@@ -42,7 +42,7 @@ mod on_interpreter {
             })
             .map(|kernel| kernel.split('.').next().unwrap_or_default().to_owned())
             .collect();
-        let of_pools = ["pool", "pool_places", "pool_spread"];
+        let of_pools = ["pool", "pool_places", "pool_spread", "pool_spread_cells"];
         let of_convolutions = ["conv_direct", "conv_lines", "conv_spread", "conv_tile", "conv_spread_tile"];
         for kernel in of_convolutions.into_iter().chain(of_pools) {
             assert!(used.contains(kernel), "{kernel}: {used:?}");

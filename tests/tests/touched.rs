@@ -28,7 +28,7 @@ mod on_device {
 
     /// Kernels whose rules are of what they may touch: indices, lengths and windows choose from it, and windows that
     /// step over elements.
-    const CHOOSE: [&str; 43] = [
+    const CHOOSE: [&str; 44] = [
         "attention",
         "attention_extended",
         "attention_grad_keys",
@@ -59,6 +59,7 @@ mod on_device {
         "pool_int",
         "pool_places",
         "pool_spread",
+        "pool_spread_cells",
         "recurrent_layer",
         "resample_floats",
         "resample_words",

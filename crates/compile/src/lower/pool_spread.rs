@@ -1,16 +1,17 @@
-//! `PoolSpread`: values of windows gathered where these are over, a thread for each element.
+//! `PoolSpread`: values of windows gathered where these are over, a thread for each element, or for each cell of elements
+//! under which the same windows end.
 
 use super::pool::{five_strides, window_of};
 use super::{Lower, host};
 use crate::cx::{LowerCx, LowerResult};
 use crate::step::StepBuilder;
 use crate::unplaced::PlacedView;
-use crate::window::{Axis, Window};
+use crate::window::{Axis, Window, Words};
 use pumice_ir::ops::PoolSpread;
 use pumice_ir::shape::product;
 use pumice_ir::{NodeId, ValueId};
-use pumice_plan::kernel::Bound;
-use pumice_plan::kernels::pool::{PoolSpread as Kernel, spread};
+use pumice_plan::kernel::{Bound, CallBuilder};
+use pumice_plan::kernels::pool::{PoolSpread as Elements, PoolSpreadCells as Cells, spread};
 use pumice_types::DimExpr;
 
 /// Elements of the padded operand along an axis: places are divided by strides.
@@ -50,8 +51,29 @@ fn step(
     cx.fits_u32(&elements, "the result")?;
     let mut step = StepBuilder::new();
     let bound = bound(&mut step, [v, x], places);
-    let call = call(cx, window, bound, [&x.view.shape[0], &x.view.shape[1]]);
-    step.dispatch_node(cx, id, call.into_call(), &elements.ceil_div(&DimExpr::constant(64)))
+    let outer = [&x.view.shape[0], &x.view.shape[1]];
+    let threads = match cells(cx, window.1) {
+        Some(cells) => outer[0] * outer[1] * cells,
+        None => elements,
+    };
+    let call = call(cx, window, bound, outer);
+    step.dispatch_node(cx, id, call, &threads.ceil_div(&DimExpr::constant(64)))
+}
+
+/// How many cells there are for each channel, where a thread can have one.
+fn cells(cx: &LowerCx<'_>, window: &Window) -> Option<DimExpr> {
+    let [d, h, w] = &window.0;
+    let over = |axis: &Axis| spread::covering(axis.kernel, axis.dilation, axis.step, axis.kernel);
+    let of_d = spread::covering(d.kernel, d.dilation, d.step, d.out.upper(cx.graph.symbols()));
+    let (windows, own) = (over(h).saturating_mul(over(w)), h.step.saturating_mul(w.step));
+    let fits = own <= spread::LARGEST_CELL
+        && own.saturating_mul(windows) <= spread::MOST_PAIRS
+        && windows.saturating_mul(of_d) <= spread::ONE_CHAIN;
+    let along = |axis: &Axis| {
+        let lead = axis.begin.as_const()? % axis.step as i64;
+        Some((&axis.extent + &DimExpr::from(lead as u64)).ceil_div(&DimExpr::from(axis.step)))
+    };
+    fits.then(|| Some(&d.extent * along(h)? * along(w)?)).flatten()
 }
 
 /// Which sum it is, where it is not by places.
@@ -88,25 +110,57 @@ fn call(
     (mode, window): (u32, &Window),
     [v, places, x]: [Bound; 3],
     outer: [&DimExpr; 2],
-) -> Kernel {
-    let words = window.words(cx);
+) -> CallBuilder {
+    let (by_cells, words) = (cells(cx, window).is_some(), window.words(cx));
     let [batches, channels] = outer.map(|n| cx.arg(n));
-    Kernel {
-        variant: Kernel::plain,
+    let Words { extent, kernel, out, step, dilation, begin } = words;
+    let (end, slots, holes) = (window.pad_ends(cx), Vec::new(), Vec::new());
+    if !by_cells {
+        let variant = Elements::plain;
+        let call = Elements {
+            variant,
+            mode,
+            batches,
+            channels,
+            extent,
+            kernel,
+            out,
+            step,
+            dilation,
+            begin,
+            end,
+            v,
+            places,
+            x,
+            slots,
+            holes,
+        };
+        return call.into_call();
+    }
+    let [_, h, w] = &window.0;
+    let call = Cells {
+        variant: Cells::plain,
         mode,
+        kernel_h: h.kernel as u32,
+        kernel_w: w.kernel as u32,
+        step_h: h.step as u32,
+        step_w: w.step as u32,
+        dilation_h: h.dilation as u32,
+        dilation_w: w.dilation as u32,
         batches,
         channels,
-        extent: words.extent,
-        kernel: words.kernel,
-        out: words.out,
-        step: words.step,
-        dilation: words.dilation,
-        begin: words.begin,
-        end: window.pad_ends(cx),
+        extent,
+        kernel,
+        out,
+        step,
+        dilation,
+        begin,
+        end,
         v,
         places,
         x,
-        slots: Vec::new(),
-        holes: Vec::new(),
-    }
+        slots,
+        holes,
+    };
+    call.into_call()
 }

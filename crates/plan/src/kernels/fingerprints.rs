@@ -293,7 +293,10 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain", Fingerprint::hex("d60dcfcc90ac73033576a75f1c2af8424149368eaab25849fd5cb8785f4c4d5c")),
     ] },
     Compiled { kernel: "pool_spread", declaration: Fingerprint::hex("557fddeb7624338e2ab7271e250bd615ecb06f6415876d67e7143800292829e0"), code: &[
-        ("plain", Fingerprint::hex("a3b1099a072e609be3946d4f2a2db6047e31c9ce2180f13f167f240f202c1dc2")),
+        ("plain", Fingerprint::hex("25b9d50f54ec5084c9d14664e8ab34368b2f8f79d1fbcad8fc5b4ca83cdd1fbf")),
+    ] },
+    Compiled { kernel: "pool_spread_cells", declaration: Fingerprint::hex("a43b1a7c2d8f7c2a7e0c769e1ea5b7fb3913e577b6ecf54841d4e839d0fb0359"), code: &[
+        ("plain", Fingerprint::hex("a2acd3a3986eb0b1272314c435509b6087279761bfe17bce0625f7e6af6a6f10")),
     ] },
     Compiled { kernel: "random_numbers", declaration: Fingerprint::hex("3090ea26c7118e5350b448b6afec2cd7725233fff78e4e99b0887654922d0d67"), code: &[
         ("plain", Fingerprint::hex("e68ce69293184b6781ba252fe00626ebd84478718b4c6738d91e0972ebbace6c")),

@@ -6,7 +6,8 @@ use crate::kernel;
 use crate::kernel::KernelDecl;
 
 /// The declarations of this family.
-pub const DECLS: &[KernelDecl] = &[Pool::DECL, PoolInt::DECL, PoolPlaces::DECL, PoolSpread::DECL];
+pub const DECLS: &[KernelDecl] =
+    &[Pool::DECL, PoolInt::DECL, PoolPlaces::DECL, PoolSpread::DECL, PoolSpreadCells::DECL];
 
 const _: () = assert!(op::SUM == 0 && op::MEAN == 1 && op::MAX == 2 && op::MIN == 3 && op::PROD == 4);
 
@@ -91,6 +92,13 @@ pub mod spread {
         if most < out { most } else { out }
     }
 
+    /// Elements of a cell at most, for each of which a thread has a register.
+    pub const LARGEST_CELL: u64 = 16;
+    /// Pairs of a cell's elements and windows at most, which are written out.
+    pub const MOST_PAIRS: u64 = 256;
+    /// Windows over an element at most that are one chain of sums.
+    pub const ONE_CHAIN: u64 = 128;
+
     /// The trip count of an element that has so many windows along each axis.
     pub const fn trip_count([d, h, w]: [u64; 3]) -> u64 {
         let chains = d.saturating_mul(h).saturating_mul(w).div_ceil(128);
@@ -116,6 +124,31 @@ kernel! {
     trip_count |c| {
         let axis = |i: usize| spread::covering(c.kernel[i], c.dilation[i], c.step[i], c.out[i]);
         spread::trip_count([axis(0), axis(1), axis(2)])
+    };
+    variants { plain: zero }
+}
+
+kernel! {
+    /// As `pool_spread`, where steps are few: a thread has the `step_h` by `step_w` elements under which the same windows
+    /// end. The specialization constants are the window's numbers along the last two axes.
+    pub struct PoolSpreadCells = "pool_spread_cells" in "pool/cells.comp";
+    grid "ceil(batches * channels * cells / 64) groups of 64 threads, folded";
+    args {
+        batches: u32, channels: u32,
+        extent[3]: u32, kernel[3]: u32, out[3]: u32, step[3]: u32, dilation[3]: i32, begin[3]: i32, end[3]: u32,
+        v { at, n, c, d, h, w: u32 },
+    }
+    operands { v: read, places: read, x: write }
+    slots 0;
+    holes {}
+    specs {
+        mode = 0: 0, kernel_h = 1: 1, kernel_w = 2: 1, step_h = 3: 1, step_w = 4: 1,
+        dilation_h = 5: 1, dilation_w = 6: 1
+    }
+    trip_count |c| {
+        let axis = |i: usize, most: u64| spread::covering(c.kernel[i], c.dilation[i], c.step[i], most);
+        let cell = inside(each(axis(1, c.kernel[1]), 1), each(axis(2, c.kernel[2]), 1));
+        inside(each(axis(0, c.out[0]), 1), cell)
     };
     variants { plain: zero }
 }

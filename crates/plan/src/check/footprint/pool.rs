@@ -8,8 +8,13 @@ use crate::kernels::pool::spread as kinds;
 use crate::kernels::reduce::op;
 
 /// The rules of this family.
-pub(super) const RULES: &[(&str, Rule)] =
-    &[("pool", floats), ("pool_int", integers), ("pool_places", places), ("pool_spread", spread)];
+pub(super) const RULES: &[(&str, Rule)] = &[
+    ("pool", floats),
+    ("pool_int", integers),
+    ("pool_places", places),
+    ("pool_spread", spread),
+    ("pool_spread_cells", spread_cells),
+];
 
 /// The operand and the result, whose axes are batches, channels and what the window says.
 fn operands<'i>(call: &Call<'i>, window: &Window) -> Result<[Accesses<'i>; 2], Wrong> {
@@ -85,19 +90,57 @@ fn places<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
 /// `pool_spread`: windows move over the result. Of positions those that are over an element are read.
 fn spread<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let window = Window::of(call)?;
-    window.fits(call)?;
     let outer = call.fixed_counts(["batches", "channels"])?;
+    spread_by(call, &window, outer, iteration(&window.extent)?)
+}
+
+/// `pool_spread_cells`: a thread has the elements from one end of a window to the next, of two axes.
+fn spread_cells<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
+    let window = Window::of(call)?;
+    let outer = call.fixed_counts(["batches", "channels"])?;
+    let [mut cells, mut pairs, mut own] = [window.extent[0], 1, 1];
+    for (d, axis) in [(1, "h"), (2, "w")] {
+        let number = |name: &str| {
+            let (spec, there) = (call.spec(&format!("{name}_{axis}"))?, call.fixed_count_at(name, d)?);
+            law(spec == there && spec > 0, || format!("`{name}_{axis}` is {spec}, the window's is {there}"))?;
+            Ok::<u64, Wrong>(spec)
+        };
+        let (kernel, step, dilation) = (number("kernel")?, number("step")?, number("dilation")?);
+        let begin = call.fixed_count_at("begin", d)?;
+        cells = iteration(&[cells, (window.extent[d] + begin % step).div_ceil(step)])?;
+        own = iteration(&[own, step])?;
+        pairs = iteration(&[
+            pairs,
+            (kernel - 1).saturating_mul(dilation).saturating_add(1).div_ceil(step),
+            step,
+        ])?;
+    }
+    law(own <= kinds::LARGEST_CELL && pairs <= kinds::MOST_PAIRS, || {
+        format!("a cell has {own} elements, {pairs} with their windows")
+    })?;
+    spread_by(call, &window, outer, cells)
+}
+
+/// A gradient of pools by so many threads for each channel.
+fn spread_by<'i>(
+    call: &Call<'i>,
+    window: &Window,
+    outer: [u64; 2],
+    threads: u64,
+) -> Result<Footprint<'i>, Wrong> {
+    window.fits(call)?;
     let mode = call.choice("mode", u64::from(kinds::PLACES) + 1)?;
     let by_places = mode == u64::from(kinds::PLACES);
     call.own_or_again(by_places, 1, 0)?;
-    places_are_divided(call, &window)?;
-    let threads = iteration(&[outer[0], outer[1], iteration(&window.extent)?])?;
-    let [v, places] = of_windows(call, outer, &window)?;
+    places_are_divided(call, window)?;
+    let threads = iteration(&[outer[0], outer[1], threads])?;
+    let elements = iteration(&[outer[0], outer[1], iteration(&window.extent)?])?;
+    let [v, places] = of_windows(call, outer, window)?;
     let mut footprint = Footprint::new(threads.div_ceil(64), 64).operand(0, v);
     if by_places {
         footprint = footprint.operand(1, places);
     }
-    Ok(footprint.operand(2, Accesses::dense(4, threads).shaped(outer, window.extent)))
+    Ok(footprint.operand(2, Accesses::dense(4, elements).shaped(outer, window.extent)))
 }
 
 /// The value and the place of each window.
