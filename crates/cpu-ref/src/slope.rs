@@ -13,6 +13,9 @@ const EQUAL: f64 = 1e-5;
 const CLOSE: f64 = 1e-7;
 /// Powers of the step grow or fall by at least this over the last two steps.
 const POWER: f64 = 3.0;
+/// What a function grows by over the last step at least, of its size, where its slope has no bound. Less is what is left
+/// of a derivative that was made of differences itself.
+const NOISE: f64 = 2.0 * SETTLED;
 /// Stands for infinity, where differences have a step.
 const FAR: f64 = 1e150;
 
@@ -67,13 +70,18 @@ impl Side {
     fn of(from: impl Fn(f64) -> f64, step: f64, size: f64) -> Option<Side> {
         let tried = STEPS.map(|part| Differences::between(&from, part * step));
         let settled = tried.iter().find(|d| is_settled(d.first, d.second, size));
-        settled.map(Differences::side).or_else(|| Side::of_power(&tried))
+        settled.map(Differences::side).or_else(|| Side::of_power(&tried, size))
     }
 
     /// The slope of a power of the step, which falls to 0 or grows beyond every bound.
-    fn of_power(tried: &[Differences]) -> Option<Side> {
+    fn of_power(tried: &[Differences], size: f64) -> Option<Side> {
         let [.., wide, _, narrow] = tried else { return None };
         let slope = power(wide.second, narrow.second)?;
+        let goes_on = |pair: &[Differences]| power_goes_on(slope, pair[0].second, pair[1].second);
+        let seen = (narrow.second * narrow.by).abs() > NOISE * narrow.nearest.abs().max(size).max(1.0);
+        if !tried.windows(2).all(goes_on) || slope.is_infinite() && !seen {
+            return None;
+        }
         let limit = power(wide.nearest, narrow.nearest).unwrap_or(narrow.nearest);
         Some(Side { slope, limit })
     }
@@ -115,6 +123,11 @@ fn power(wide: f64, narrow: f64) -> Option<f64> {
     } else {
         None
     }
+}
+
+/// Whether a slope that comes to 0 falls from a step to the next, or one that comes to infinity grows.
+fn power_goes_on(slope: f64, wide: f64, narrow: f64) -> bool {
+    if slope == 0.0 { narrow.abs() <= wide.abs() } else { narrow.abs() >= wide.abs() }
 }
 
 /// By the widest of the steps that settles.
@@ -172,6 +185,19 @@ mod tests {
         assert_eq!(found(|x: f64| 1.0 - x.abs(), 0.0), 0.0, "of an absolute value");
         assert_eq!(found(f64::signum, 0.0), 0.0, "level on both sides of a jump");
         assert!((found(|x: f64| x.sin().max(0.0), 0.4) - 0.4f64.cos()).abs() < 1e-9, "beside one");
+    }
+
+    /// A derivative that was made of differences is rough in its last digits, which is no slope without bound.
+    #[test]
+    fn slopes_of_slopes_are_finite() {
+        let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+        let first = |x: f64| sigmoid(x) * (1.0 - sigmoid(x));
+        for k in -4000..4000i32 {
+            let x = f64::from(k) * 1.7e-3;
+            let (s, third) = (sigmoid(x), found(|x| found(first, x), x));
+            let exact = s * (1.0 - s) * (1.0 - 6.0 * s + 6.0 * s * s);
+            assert!((third - exact).abs() < 2e-6, "{x}: {third}, not {exact}");
+        }
     }
 
     #[test]
