@@ -6,6 +6,7 @@ use pumice::train::{
     AdamW, Batch, Init, MicroBatch, Recipe, Report, Schedule, Sgd, TrainOptions, Trainer, TrainerError, names,
 };
 use pumice::{Device, Graph, GraphBuilder, Options, Precision, Tensor, TensorView, f32, i32, sym};
+use std::collections::BTreeSet;
 
 /// Numbers in [-1, 1) that follow from their place.
 fn numbers(seed: u64, count: usize) -> Vec<f32> {
@@ -337,6 +338,64 @@ fn batch_norm_is_that_of_micro_batches(device: &Device) {
     assert!((cut[3][0] - whole[3][0]).abs() > 1e-3, "they are not the same");
 }
 
+/// A batch that cannot be cut, or does not fit, is found before anything of its update runs, those before it in the same
+/// update included; updates before that one are made, however many a submission has.
+fn nothing_of_an_update_runs_that_cannot_end(device: &Device) {
+    let rows = |rows: usize, width: usize| {
+        let tensor = |seed: u64, width: usize| {
+            Tensor::new(&numbers(seed, rows * width), &[rows as u64, width as u64]).expect("rows")
+        };
+        Batch::new().with("x", tensor(3, width)).with("y", tensor(4, 2))
+    };
+    let every = |trainer: &mut Trainer| {
+        let names: BTreeSet<String> =
+            trainer.executable().plan().states.iter().map(|s| s.name.clone()).collect();
+        let kept = names.into_iter().filter(|name| name != names::REPORTS);
+        kept.map(|name| (name.clone(), trainer.state(&name).expect("a state").bytes().to_vec()))
+            .collect::<Vec<_>>()
+    };
+    let recipe =
+        Recipe::new(Sgd::default()).schedule(Schedule::constant(0.1)).rows_apart("n").per_micro_batch();
+    let unlike = Batch::new().with("x", Tensor::new(&[0.5f32; 6], &[3, 2]).expect("three"));
+    let cases = [
+        (MicroBatch::Rows(4), rows(13, 2), "in micro-batches of 4 it leaves 1"),
+        (MicroBatch::Rows(4), rows(8, 3), "input `x`: axis 1 is 2, 3 was given"),
+        (MicroBatch::Whole, rows(65, 2), "axis 0 of input"),
+        (
+            MicroBatch::Whole,
+            unlike.clone().with("y", Tensor::new(&[0.5f32; 8], &[4, 2]).expect("four")),
+            "`n`",
+        ),
+        (
+            MicroBatch::Whole,
+            unlike.with("z", Tensor::new(&[0.5f32; 6], &[3, 2]).expect("three")),
+            "no input `z`",
+        ),
+    ];
+    for (micro, bad, said) in cases {
+        let ends = [1, 3, 16].map(|steps| {
+            let recipe = recipe.clone().accumulate(2).steps_per_submission(steps);
+            let mut trainer = trainer(&normed(), &recipe, device, micro);
+            let batches = [rows(14, 2), rows(12, 2), rows(10, 2), bad.clone(), rows(8, 2), rows(6, 2)];
+            let mut reports: Vec<_> = trainer.run(batches).collect();
+            let told = reports.pop().expect("one at least").expect_err("it does not fit").to_string();
+            assert!(told.contains(said), "{steps} steps a submission: {told}");
+            assert!(reports.len() == 1 && reports[0].as_ref().is_ok_and(|r| r.made), "{reports:?}");
+            let made = every(&mut trainer);
+            trainer.update(&[rows(10, 2), bad.clone()]).expect_err("it does not fit");
+            assert_eq!(every(&mut trainer), made, "{steps} steps a submission: {said}");
+            made
+        });
+        // What was made is what one update makes, statistics of its batches included.
+        let mut one = trainer(&normed(), &recipe.clone().accumulate(2), device, micro);
+        one.update(&[rows(14, 2), rows(12, 2)]).expect("made");
+        let expected = every(&mut one);
+        for made in &ends {
+            assert_eq!(made, &expected, "{said}");
+        }
+    }
+}
+
 /// The fastest micro-batch of which the program keeps the memory, which is less the less memory there is: values that
 /// are computed again make room first.
 #[test]
@@ -458,4 +517,4 @@ macro_rules! on_devices {
         }
     };
 }
-on_devices! { cut_batches_are_whole_ones submissions_have_the_same_bits data_sets_are_cut_by_their_index shares_of_rows an_infinite_micro_batch_changes_nothing batch_norm_is_that_of_micro_batches }
+on_devices! { cut_batches_are_whole_ones submissions_have_the_same_bits data_sets_are_cut_by_their_index shares_of_rows an_infinite_micro_batch_changes_nothing nothing_of_an_update_runs_that_cannot_end batch_norm_is_that_of_micro_batches }

@@ -59,7 +59,7 @@ pub enum TrainerError {
         /// The input.
         name: String,
     },
-    /// A batch that cannot be cut into micro-batches; nothing of its update ran.
+    /// A batch that cannot be cut into micro-batches; nothing of its update ran, nor of any after it.
     #[error("a batch has {rows} rows along `{symbol}`: {reason}")]
     Rows {
         /// The symbol along which batches are cut.
@@ -101,7 +101,7 @@ pub enum TrainerError {
         why: &'static str,
     },
     /// Weights in a file that cannot be read.
-    #[error("weight `{name}`: {source}")]
+    #[error("{source}")]
     Source {
         /// Which.
         name: String,
