@@ -5,8 +5,15 @@ use pumice::ops::{BatchNormTraining, SoftmaxCrossEntropy};
 use pumice::train::{
     AdamW, Batch, Init, MicroBatch, Recipe, Report, Schedule, Sgd, TrainOptions, Trainer, TrainerError, names,
 };
-use pumice::{Device, Graph, GraphBuilder, Options, Precision, Tensor, TensorView, f32, i32, sym};
+use pumice::{
+    Bytes, Device, DeviceKind, Graph, GraphBuilder, Options, Precision, Tensor, TensorView, f32, i32, sym,
+};
+use pumice_cpu_ref::interp::Interpreter;
+use pumice_plan::CheckedPlan;
+use pumice_runtime::{DeviceError, HostOps, Loaded};
+use pumice_types::Target;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Numbers in [-1, 1) that follow from their place.
 fn numbers(seed: u64, count: usize) -> Vec<f32> {
@@ -424,6 +431,82 @@ fn memory_decides_the_micro_batch() {
         rows_before = rows.unwrap_or(32);
     }
     assert!(rows_before < 16, "{rows_before}");
+}
+
+/// A device that others use as well.
+struct Shared {
+    device: Interpreter,
+    free: u64,
+}
+
+impl pumice_runtime::Device for Shared {
+    fn name(&self) -> String {
+        self.device.name()
+    }
+
+    fn target(&self) -> &Target {
+        self.device.target()
+    }
+
+    fn free_memory(&self) -> Option<Bytes> {
+        Some(Bytes(self.free))
+    }
+
+    fn load(&self, plan: CheckedPlan, host: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError> {
+        self.device.load(plan, host)
+    }
+}
+
+/// Without a limit of one's own that of the device is what it has free, not what it has; and what it holds for inputs
+/// and outputs counts.
+#[test]
+fn the_limit_is_what_the_device_has_free() {
+    let of = |free: u64, memory: Option<u64>| {
+        let shared = Shared { device: Interpreter::of_machine(), free };
+        let device = Device::from_runtime(Arc::new(shared), DeviceKind::Interpreter);
+        let options =
+            memory.map_or_else(TrainOptions::default, |memory| TrainOptions::default().memory(memory));
+        Trainer::new(&tokens(), &recipe(), &device, &options)
+    };
+    let all = of(1 << 30, None).expect("there is enough");
+    let needed = all.plan().bytes();
+    let regions = all.executable().plan().regions.iter().map(|region| region.size().0);
+    assert_eq!(needed, regions.sum::<u64>(), "inputs and outputs are on the device as well");
+    let same = of(needed, None).expect("as much as it takes");
+    assert!(same.executable().plan().runs == all.executable().plan().runs, "nothing is computed again");
+    let less = of(needed - 1, None).expect("it computes again");
+    assert!(less.plan().bytes() < needed);
+    assert!(less.executable().plan().runs.iter().any(|run| run.stats.again.is_some()));
+    assert!(of(needed - 1, Some(needed)).expect("as the user says").plan().bytes() == needed);
+    match of(4096, None) {
+        Err(TrainerError::OutOfMemory { needed: least, available, .. }) => {
+            assert_eq!(available, Bytes(4096));
+            // What is told suffices, and a byte less does not.
+            assert_eq!(of(least.0, None).expect("as much as is told").plan().bytes(), least.0);
+            assert!(
+                matches!(of(least.0 - 1, None), Err(TrainerError::OutOfMemory { needed, .. }) if needed == least)
+            );
+        }
+        other => unreachable!("{other:?}"),
+    }
+}
+
+/// What is told of chosen micro-batches is what the one takes that needs least, and suffices.
+#[test]
+fn what_is_needed_is_told_of_the_best_micro_batch() {
+    let of = |memory: u64| {
+        let options = TrainOptions::default().micro_batch(MicroBatch::Auto).memory(memory);
+        Trainer::new(&tokens(), &recipe(), &Device::cpu(), &options)
+    };
+    let told = |memory: u64| match of(memory) {
+        Err(TrainerError::OutOfMemory { needed, .. }) => needed.0,
+        other => unreachable!("{other:?}"),
+    };
+    let least = told(4096);
+    assert_eq!(of(least).expect("as much as is told").plan().bytes(), least);
+    for memory in [least - 1, least / 2] {
+        assert_eq!(told(memory), least);
+    }
 }
 
 /// What is said of a program that needs more than there is.

@@ -75,7 +75,8 @@ pub enum TrainerError {
         of_rows(*rows)
     )]
     OutOfMemory {
-        /// Bytes of weights, states and scratch.
+        /// Bytes of weights, states, scratch, inputs and outputs, where everything is computed again that may be; of
+        /// the micro-batch that needs least, where that is chosen.
         needed: Bytes,
         /// How many it may take: [`TrainOptions::memory`](super::TrainOptions::memory), or what the device has.
         available: Bytes,
