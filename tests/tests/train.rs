@@ -277,6 +277,11 @@ fn a_rate_that_is_not_finite_is_refused() {
     let ended = trainer.run(batches(200)).filter_map(Result::err).next().expect("the rate ends");
     assert!(matches!(ended, TrainerError::Number { update: 71, .. }), "{ended}");
     assert!(trainer.updates() < 71);
+    assert_eq!(ended.to_string(), "the rate of update 71 is NaN; it must be finite in f32");
+    let large = recipe().schedule(Schedule::by(|n| if n < 2 { 0.01 } else { 1e39 }));
+    let mut trainer = self::trainer(&perceptron(0.0), &large, &Device::cpu());
+    let ended = trainer.run(batches(9)).filter_map(Result::err).next().expect("the rate ends");
+    assert_eq!(ended.to_string(), "the rate of update 3 is 1e39; it must be finite in f32");
     let endless = recipe().schedule(Schedule::cosine(0.1));
     let told = Trainer::new(&perceptron(0.0), &endless, &Device::cpu(), &TrainOptions::default());
     let told = told.map(|_| ()).expect_err("it falls towards an end").to_string();

@@ -2,8 +2,9 @@
 
 use crate::error::TrainError;
 use crate::group::Group;
+use crate::held::{lost, outside, shown};
 use crate::names::{LOSS, PENALTY, WEIGHT};
-use crate::numbers::TABLE_ROWS;
+use crate::numbers::{TABLE_ROWS, lost_rates};
 use crate::optimizer::Slot;
 use crate::optimizer::trial::forgotten;
 use crate::pattern::matches;
@@ -180,10 +181,29 @@ fn wrong_settings(recipe: &Recipe) -> Vec<TrainError> {
     wrong
 }
 
+/// Numbers of a recipe that are right but for f32, which does not hold them; those of the optimizer are its own to tell.
+fn lost_numbers(recipe: &Recipe) -> Vec<TrainError> {
+    let decay = |group: &Group| group.weight_decay.filter(|decay| *decay >= 0.0);
+    let decays =
+        recipe.groups.iter().zip(1..).filter_map(|(group, number)| {
+            Some((format!("the weight decay of group {number}"), decay(group)?))
+        });
+    let clip = recipe.clip_norm.filter(|most| *most > 0.0);
+    let numbers = decays.chain(clip.map(|most| ("the norm to which gradients are clipped".to_owned(), most)));
+    let said = numbers.filter_map(|(name, number)| {
+        Some(format!("{name} is {}, which is {} in f32", shown(number), lost(number)?))
+    });
+    let rates = recipe.schedule.mistake().is_none().then(|| lost_rates(&recipe.schedule, &recipe.factors()));
+    rates.into_iter().flatten().chain(said).map(TrainError::Recipe).collect()
+}
+
 /// What a recipe says against itself.
 fn wrong_recipe(recipe: &Recipe) -> Vec<TrainError> {
     let mut wrong = Vec::new();
-    wrong.extend(recipe.optimizer.mistake().map(|reason| of_optimizer(recipe, reason)));
+    // One of one's own may not look after its decay.
+    let decay = || outside("weight_decay", recipe.optimizer.weight_decay(), 0.0, f64::INFINITY);
+    let mistake = recipe.optimizer.mistake().or_else(decay);
+    wrong.extend(mistake.map(|reason| of_optimizer(recipe, reason)));
     wrong.extend(recipe.schedule.mistake().map(TrainError::Recipe));
     let mut say = |wrong_so: bool, what: &str| {
         if wrong_so {
@@ -204,6 +224,7 @@ fn wrong_recipe(recipe: &Recipe) -> Vec<TrainError> {
     );
     say(recipe.unguarded && guarded, "what is unguarded neither clips, accumulates, scales nor skips");
     wrong.extend(wrong_settings(recipe));
+    wrong.extend(lost_numbers(recipe));
     wrong
 }
 

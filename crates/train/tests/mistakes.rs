@@ -3,8 +3,8 @@
 use pumice_ir::ops::cum_prod::CumProd;
 use pumice_ir::{FeedKind, Graph, GraphBuilder, f32, i32, tensor};
 use pumice_train::{
-    Adam, AdamW, Group, Init, OnNonfinite, Optimizer, Recipe, Rule, Schedule, Sgd, Slot, UpdateCx, Updated,
-    micro_batch_graphs, step_graphs,
+    Adam, AdamW, Group, Init, Lion, OnNonfinite, Optimizer, Recipe, RmsProp, Rule, Schedule, Sgd, Slot,
+    UpdateCx, Updated, micro_batch_graphs, step_graphs,
 };
 use pumice_types::{DType, DimExpr, Encoding, Scheme, SymbolId};
 
@@ -162,6 +162,74 @@ fn schedules() {
         let said = wrong(schedule);
         assert!(said.starts_with(first) && said.ends_with(why), "{said}");
     }
+}
+
+/// Numbers that are sound in f64 and none in f32 are told by name and value; so are shares that are 1 there.
+#[test]
+fn numbers_that_f32_does_not_hold() {
+    let graph = graph(|g| {
+        squares(g);
+        g.output("penalty", g.reduce_sum(g.param("b", f32([3])), &[], false));
+    });
+    let wrong = recipe()
+        .schedule(Schedule::linear(1e-60).last(1e300).total(9))
+        .group(Group::matching(["b"]).weight_decay(1e300).rate(1e300))
+        .clip_norm(1e-50);
+    assert_eq!(
+        said(&graph, &wrong),
+        "5 mistakes in what is to be trained:
+  the recipe: the rate is 1e-60, which is 0 in f32
+  the recipe: the last rate is 1e300, which is inf in f32
+  the recipe: the rate of group 1 is 1e240, which is inf in f32
+  the recipe: the weight decay of group 1 is 1e300, which is inf in f32
+  the recipe: the norm to which gradients are clipped is 1e-50, which is 0 in f32"
+    );
+    let wrong = |recipe: Recipe| said(&graph, &recipe).lines().skip(1).collect::<Vec<_>>().join("\n");
+    let below_one = 1.0 - 1e-9;
+    let cases: [(Recipe, &str); 8] = [
+        (
+            Recipe::new(AdamW { weight_decay: 1e300, ..AdamW::default() }),
+            "AdamW: weight_decay is 1e300, which is inf in f32",
+        ),
+        (
+            Recipe::new(Sgd { weight_decay: 1e-50, ..Sgd::default() }),
+            "SGD: weight_decay is 1e-50, which is 0 in f32",
+        ),
+        (
+            Recipe::new(Adam { epsilon: 1e-46, ..Adam::default() }),
+            "Adam: epsilon is 1e-46, which is 0 in f32",
+        ),
+        (
+            Recipe::new(Adam { beta2: below_one, ..Adam::default() }),
+            "Adam: beta2 is 0.999999999, which is 1 in f32",
+        ),
+        (
+            Recipe::new(AdamW { beta1: below_one, ..AdamW::default() }),
+            "AdamW: beta1 is 0.999999999, which is 1 in f32",
+        ),
+        (
+            Recipe::new(Lion { beta2: below_one, ..Lion::default() }),
+            "Lion: beta2 is 0.999999999, which is 1 in f32",
+        ),
+        (
+            Recipe::new(RmsProp { alpha: below_one, ..RmsProp::default() }),
+            "RMSprop: alpha is 0.999999999, which is 1 in f32",
+        ),
+        (
+            Recipe::new(Adam { weight_decay: -0.5, ..Adam::default() }),
+            "Adam: weight_decay is -0.5, not in 0..inf",
+        ),
+    ];
+    for (recipe, why) in cases {
+        assert_eq!(wrong(recipe), format!("  optimizer {why}"));
+    }
+    // The largest share below 1 that f32 has, and a schedule that falls to next to nothing, are sound.
+    let close = Adam { beta2: f64::from(1.0f32 - f32::EPSILON / 2.0), ..Adam::default() };
+    let falls = Schedule::by(|n| 1e-3 * 1e-60f64.powi((n > 5).into()));
+    assert!(step_graphs(&graph, &Recipe::new(close).schedule(falls)).is_ok());
+    let numbers = step_graphs(&graph, &recipe()).expect("sound").numbers;
+    let told = numbers.with_schedule(Schedule::constant(1e39)).err().expect("f32 ends before").to_string();
+    assert!(told.ends_with("the recipe: the rate is 1e39, which is inf in f32"), "{told}");
 }
 
 /// Momentum that forgets something.

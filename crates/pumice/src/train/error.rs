@@ -85,13 +85,15 @@ pub enum TrainerError {
         /// What would help.
         help: String,
     },
-    /// A learning rate, or another number of an update, that is not finite.
-    #[error("the schedule gives update {update} the number {number}; every rate must be finite")]
+    /// A learning rate, or another number of an update, that is not finite in f32.
+    #[error("the {name} of update {update} is {number:e}; it must be finite in f32")]
     Number {
         /// Which update, counted from 1.
         update: u64,
+        /// What the number is.
+        name: String,
         /// The number.
-        number: f32,
+        number: f64,
     },
     /// An entry that this graph or recipe does not have.
     #[error("there is no entry `{entry}`: {why}")]
