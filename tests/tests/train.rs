@@ -5,7 +5,7 @@ use pumice::train::{
     AdamW, Batch, Group, Init, OnNonfinite, Recipe, Rule, Schedule, Sgd, TrainOptions, Trainer, TrainerError,
     names,
 };
-use pumice::{DType, Device, Graph, GraphBuilder, Tensor, TensorView, f32, i32, sym};
+use pumice::{DType, Device, Graph, GraphBuilder, Options, Precision, Tensor, TensorView, f32, i32, sym};
 use pumice_plan::{Run, StepKind};
 
 /// Numbers in [0, 1) that follow from their place.
@@ -523,6 +523,23 @@ fn a_file_has_the_extents_of_the_params() {
     file.insert("fc2.weight".to_owned(), zeros(&[4, 16]));
     trainer.load(&Source(file)).expect("all fit");
     assert!(weights(&mut trainer).iter().flatten().all(|&w| w == 0.0));
+}
+
+/// A precision that needs the scale of the loss says so, not that the recipe asked for one.
+#[test]
+fn f16_is_refused_by_its_name_without_a_guard() {
+    let of = |recipe: Recipe, precision: Precision| {
+        let options = TrainOptions::default().compile(Options::default().precision(precision));
+        Trainer::new(&perceptron(0.0), &recipe, &Device::cpu(), &options)
+    };
+    let unguarded = Recipe::new(AdamW::default()).unguarded();
+    let said = "`Precision::F16` scales the loss, and what is unguarded cannot leave out the update that a scale is too \
+                large for: leave out `unguarded`, or take `Precision::Bf16`";
+    let told = of(unguarded.clone(), Precision::F16).expect_err("it has no guard").to_string();
+    assert_eq!(told, format!("1 mistake in what is to be trained:\n  the recipe: {said}"));
+    let told = of(unguarded.clone().accumulate(0), Precision::F16).expect_err("two mistakes").to_string();
+    assert!(told.starts_with("2 mistakes") && told.ends_with(said), "{told}");
+    assert!(of(unguarded, Precision::Bf16).is_ok(), "bf16 has the range of f32");
 }
 
 /// Tests on the interpreter, and on a Vulkan device.

@@ -586,7 +586,9 @@ impl GraphBuilder {
         if !errors.is_empty() {
             return Err(BuildErrors(errors));
         }
+        let sites = inner.sites();
         let mut graph = inner.graph;
+        graph.sites = sites;
         graph.renumber();
         graph.shrink();
         Ok(graph)

@@ -166,6 +166,11 @@ impl Recipe {
         self.data_set.as_ref().map_or(&[], |data| &data.inputs)
     }
 
+    /// Whether updates are made whatever loss and gradients are.
+    pub fn is_unguarded(&self) -> bool {
+        self.unguarded
+    }
+
     /// How many runs an update is made of.
     pub fn runs_an_update(&self) -> u32 {
         self.accumulate

@@ -1,7 +1,7 @@
 //! What a wrong graph or recipe gets: every mistake at once, as text.
 
 use pumice_ir::ops::cum_prod::CumProd;
-use pumice_ir::{FeedKind, Graph, GraphBuilder, f32, i32, tensor};
+use pumice_ir::{FeedKind, Graph, GraphBuilder, f16, f32, i32, tensor};
 use pumice_train::{
     Adam, AdamW, Group, Init, Lion, OnNonfinite, Optimizer, Recipe, RmsProp, Rule, Schedule, Sgd, Slot,
     UpdateCx, Updated, micro_batch_graphs, step_graphs,
@@ -454,6 +454,87 @@ fn ops_without_gradient() {
     assert!(alone.contains(of_op) && alone.contains("`stop_gradient` before it ends the way"), "{alone}");
     let beside = said(&wrong, &recipe().group(Group::matching(["v"])));
     assert!(beside.starts_with("2 mistakes") && beside.contains(of_op), "{beside}");
+}
+
+/// Mistakes are told of the graph that the user wrote, whatever an entry makes of it: its names, its lines.
+#[test]
+fn places_and_names_are_the_users() {
+    let (mut line, mut in_penalty, mut twice) = (0, 0, 0);
+    let of_loss = graph(|g| {
+        let w = g.param("w", f16([3]));
+        line = line!() + 1;
+        let product = g.cum_prod(g.named("wide").cast(w, DType::F32), CumProd::default());
+        g.output("loss", g.reduce_sum(product, &[], false));
+    });
+    let of_penalty = graph(|g| {
+        squares(g);
+        let v = g.param("v", f32([3]));
+        in_penalty = line!() + 1;
+        let product = g.named("many").cum_prod(v, CumProd::default());
+        g.output("penalty", g.reduce_sum(product, &[], false));
+    });
+    let of_name = graph(|g| {
+        let w = g.param("w", f32([3]));
+        twice = line!() + 1;
+        g.output("loss", g.reduce_sum(g.named("w/m").neg(w), &[], false));
+    });
+    let steps = recipe().steps_per_submission(4);
+    for recipe in
+        [recipe(), recipe().loss_scale(), recipe().accumulate(2), steps.clone(), steps.accumulate(2)]
+    {
+        for (graph, named, line) in [
+            (
+                &of_loss,
+                "cum_prod `cum_prod` has no gradient: products of all values before have no rule yet; it is on the way from `w` to `loss` (`stop_gradient` before it ends the way)",
+                line,
+            ),
+            (
+                &of_penalty,
+                "cum_prod `many` has no gradient: products of all values before have no rule yet; it is on the way from `v` to `penalty` (`stop_gradient` before it ends the way)",
+                in_penalty,
+            ),
+            (&of_name, "the name `w/m` is used twice", twice),
+        ] {
+            let said = step_graphs(graph, &recipe).err().expect("it is wrong").to_string();
+            let place = format!(", at {}:{line}:", file!());
+            let (text, column) = said.rsplit_once(&place).unwrap_or_else(|| panic!("not at {place}: {said}"));
+            assert!(column.parse::<u32>().is_ok(), "{said}");
+            assert_eq!(
+                text,
+                format!(
+                    "1 mistake in what is to be trained:\n  the entry `step`: 1 mistake in the graph:\n  {named}"
+                )
+            );
+        }
+    }
+    // Beside other mistakes, those of loss and penalty are all told.
+    let beside =
+        step_graphs(&of_penalty, &recipe().group(Group::matching(["q"]))).err().expect("two").to_string();
+    assert!(beside.starts_with("2 mistakes") && beside.contains("from `v` to `penalty`"), "{beside}");
+    // What an optimizer of one's own does wrong is where it says.
+    let own = step_graphs(&graph(|g| _ = squares(g)), &Recipe::new(Misshapen))
+        .err()
+        .expect("it is wrong")
+        .to_string();
+    assert!(own.contains(file!()), "{own}");
+}
+
+/// An optimizer whose nodes do not fit each other.
+struct Misshapen;
+
+impl Optimizer for Misshapen {
+    fn name(&self) -> &'static str {
+        "Misshapen"
+    }
+
+    fn slots(&self, _: &[u64]) -> Vec<Slot> {
+        Vec::new()
+    }
+
+    fn update(&self, cx: &UpdateCx<'_>) -> Updated {
+        let wrong = cx.g.matmul(cx.param, cx.rate);
+        Updated { param: wrong, slots: Vec::new() }
+    }
 }
 
 #[test]

@@ -7,7 +7,9 @@ use crate::{Device, Error, Options, plan_entries_with};
 use pumice_compile::CompileError;
 use pumice_ir::Graph;
 use pumice_plan::{CheckedPlan, Precision, RegionKind};
-use pumice_train::{Recipe, StepGraphs, micro_batch_graphs, micro_batch_sizes, names, step_graphs};
+use pumice_train::{
+    Recipe, StepGraphs, TrainError, TrainErrors, micro_batch_graphs, micro_batch_sizes, names, step_graphs,
+};
 use pumice_types::Bytes;
 
 /// The entries of a trainer and their plan.
@@ -26,7 +28,11 @@ impl Chosen {
         options: &TrainOptions,
     ) -> Result<Chosen, TrainerError> {
         // Gradients of rounded factors need the scale; f32 and bf16 have the range for them.
-        let scaled = (options.compile.precision == Precision::F16).then(|| recipe.clone().loss_scale());
+        let scales = options.compile.precision == Precision::F16;
+        if scales && recipe.is_unguarded() {
+            return Err(unscaled(graph, recipe).into());
+        }
+        let scaled = scales.then(|| recipe.clone().loss_scale());
         let recipe = scaled.as_ref().unwrap_or(recipe);
         let given = options.memory.or(options.compile.memory).map(Bytes);
         let limit = given.or_else(|| device.free_memory()).unwrap_or(device.target().limits.memory);
@@ -160,6 +166,15 @@ impl Choice<'_> {
         };
         TrainerError::OutOfMemory { needed, available: self.limit, rows, help }
     }
+}
+
+/// That `F16` is asked for with a recipe that cannot scale the loss, beside its other mistakes.
+fn unscaled(graph: &Graph, recipe: &Recipe) -> TrainErrors {
+    let mut errors = step_graphs(graph, recipe).err().unwrap_or(TrainErrors(Vec::new()));
+    let what = "`Precision::F16` scales the loss, and what is unguarded cannot leave out the update that a scale is too \
+                large for: leave out `unguarded`, or take `Precision::Bf16`";
+    errors.0.push(TrainError::Recipe(what.to_owned()));
+    errors
 }
 
 /// The options in which ranges of the symbol along which batches are cut are those of micro-batches, too.

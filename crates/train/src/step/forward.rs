@@ -3,11 +3,12 @@
 use super::data;
 use super::guard;
 use super::scale::Scale;
+use super::told;
 use crate::error::TrainError;
 use crate::names::{LOSS, PENALTY, SHARE, WEIGHT};
 use crate::recipe::Recipe;
 use crate::trained::{Trained, outputs};
-use pumice_ir::{BuildError, BuildErrors, Graph, GraphBuilder, Value};
+use pumice_ir::{BuildError, BuildErrors, GradError, Graph, GraphBuilder, Mistake, Value};
 use pumice_types::DType;
 
 /// What entries are made of.
@@ -94,24 +95,26 @@ pub(super) fn number(graph: &Graph, g: &GraphBuilder, output: &str) -> Option<Va
     Some(if dtype == DType::F32 { value } else { g.cast(value, DType::F32) })
 }
 
-/// A finished entry.
-pub(super) fn built(entry: &'static str, g: GraphBuilder) -> Result<Graph, TrainError> {
-    g.build().map_err(|errors| TrainError::Entry { entry, errors })
+/// A finished entry of a forward graph.
+pub(super) fn built(forward: &Graph, entry: &'static str, g: GraphBuilder) -> Result<Graph, TrainError> {
+    g.build().map_err(|errors| told::of_entry(forward, entry, errors))
 }
 
-/// The op on the way to the loss that has no gradient, where there are other mistakes.
+/// The ops on the way to loss and penalty that have no gradient, where there are other mistakes.
 pub(super) fn without_gradient(graph: &Graph, trained: &[Trained]) -> Option<TrainError> {
     let g = graph.edit();
-    let reached = trained.iter().filter(|param| param.by_loss);
-    let wanted: Vec<Value> = reached.filter_map(|param| g.find(&param.name)).collect();
-    let loss = outputs(graph, &[LOSS]).first().and_then(|v| g.find(&graph.value(*v).name))?;
-    if wanted.is_empty() || graph.ty(outputs(graph, &[LOSS])[0]).rank() != 0 {
-        return None;
+    let of: [(&str, fn(&Trained) -> bool); 2] = [(LOSS, |p| p.by_loss), (PENALTY, |p| p.by_penalty)];
+    for (output, reaches) in of {
+        let reached = trained.iter().filter(|param| reaches(param));
+        let wanted: Vec<Value> = reached.filter_map(|param| g.find(&param.name)).collect();
+        let end = outputs(graph, &[output]).first().and_then(|v| g.find(&graph.value(*v).name));
+        if let Some(end) = end.filter(|_| !wanted.is_empty()) {
+            g.grad(end, &wanted);
+        }
     }
-    g.grad(loss, &wanted);
-    let of_ops = g.mistakes().into_iter().filter(|m| matches!(m.error, BuildError::Grad(_)));
-    let errors: Vec<_> = of_ops.collect();
-    (!errors.is_empty()).then_some(TrainError::Entry { entry: "step", errors: BuildErrors(errors) })
+    let of_op = |m: &Mistake| matches!(m.error, BuildError::Grad(GradError::NotDifferentiable { .. }));
+    let errors: Vec<_> = g.mistakes().into_iter().filter(of_op).collect();
+    (!errors.is_empty()).then(|| told::of_entry(graph, "step", BuildErrors(errors)))
 }
 
 /// The outputs of the forward graph that a step needs.

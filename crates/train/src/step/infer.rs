@@ -17,7 +17,7 @@ pub(super) fn eval(forward: &Forward<'_>) -> Result<Graph, TrainError> {
     }
     let g = graph.edit();
     g.output(WEIGHT, forward.weight(&g));
-    built("eval", g)
+    built(forward.graph, "eval", g)
 }
 
 /// The outputs that need no input of the loss alone, or those that the recipe names.

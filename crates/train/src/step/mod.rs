@@ -11,6 +11,7 @@ mod infer;
 mod micro_batch;
 mod rows;
 mod scale;
+mod told;
 mod update;
 
 use crate::error::{TrainError, TrainErrors};
