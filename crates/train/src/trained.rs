@@ -7,7 +7,7 @@ use crate::names::{LOSS, PENALTY, WEIGHT};
 use crate::numbers::{TABLE_ROWS, lost_rates};
 use crate::optimizer::Slot;
 use crate::optimizer::trial::forgotten;
-use crate::pattern::matches;
+use crate::pattern::Pattern;
 use crate::recipe::{OnNonfinite, Recipe};
 use pumice_ir::{Graph, ValueId};
 use pumice_types::DType;
@@ -38,14 +38,17 @@ pub(crate) fn trained(graph: &Graph, recipe: &Recipe) -> (Vec<Trained>, Vec<Trai
     let mut wrong = Vec::new();
     wrong.extend(wrong_outputs(graph));
     wrong.extend(wrong_recipe(recipe));
-    wrong.extend(wrong_groups(graph, &recipe.groups));
+    let params: Vec<String> = graph.params().into_iter().map(|v| graph.value(v).name.to_string()).collect();
+    let groups = Members::of(&recipe.groups, &params);
+    wrong.extend(wrong_groups(&params, &groups));
     wrong.extend(wrong_states(graph));
     let [loss, weight, penalty] = [LOSS, WEIGHT, PENALTY].map(|name| moving(graph, &outputs(graph, &[name])));
     let has_loss = graph.outputs().iter().any(|o| o.name == LOSS);
     let mut all = Vec::new();
     for v in graph.params() {
         let name = &graph.value(v).name;
-        let (group, own) = group_of(name, &recipe.groups);
+        let group = groups.iter().position(|group| group.has(name)).map_or(0, |i| i + 1);
+        let own = group.checked_sub(1).and_then(|i| recipe.groups.get(i));
         if own.is_some_and(|group| group.frozen) {
             continue;
         }
@@ -87,14 +90,32 @@ fn trainable(graph: &Graph, v: ValueId) -> Option<Vec<u64>> {
     ty.encoding.plain().filter(|dtype| dtype.is_float()).and_then(|_| ty.static_shape())
 }
 
-/// The group of a param and its number from 1; 0 for those in none.
-fn group_of<'r>(param: &str, groups: &'r [Group]) -> (usize, Option<&'r Group>) {
-    let found = groups.iter().position(|group| is_in(param, group));
-    found.map_or((0, None), |i| (i + 1, groups.get(i)))
+/// Who is in a group.
+struct Members<'r> {
+    patterns: Vec<Pattern<'r>>,
+    texts: &'r [String],
 }
 
-fn is_in(param: &str, group: &Group) -> bool {
-    group.patterns.iter().any(|pattern| matches(pattern, param))
+impl<'r> Members<'r> {
+    /// Of each group, among these params.
+    fn of(groups: &'r [Group], params: &[String]) -> Vec<Members<'r>> {
+        let pattern = |text: &'r String| Pattern::among(text, params.iter().map(String::as_str));
+        let of = |group: &'r Group| Members {
+            patterns: group.patterns.iter().map(pattern).collect(),
+            texts: &group.patterns,
+        };
+        groups.iter().map(of).collect()
+    }
+
+    fn has(&self, param: &str) -> bool {
+        self.patterns.iter().any(|pattern| pattern.matches(param))
+    }
+
+    /// Patterns that none of these params is of.
+    fn unmatched(&self, params: &[String]) -> impl Iterator<Item = &'r String> {
+        let none = |pattern: &Pattern<'_>| !params.iter().any(|name| pattern.matches(name));
+        self.patterns.iter().zip(self.texts).filter(move |(pattern, _)| none(pattern)).map(|(_, text)| text)
+    }
 }
 
 /// `loss`, `weight` and `penalty` are one float each.
@@ -117,16 +138,14 @@ fn wrong_outputs(graph: &Graph) -> Vec<TrainError> {
 }
 
 /// Patterns match, and a param is in one group.
-fn wrong_groups(graph: &Graph, groups: &[Group]) -> Vec<TrainError> {
-    let params: Vec<String> = graph.params().into_iter().map(|v| graph.value(v).name.to_string()).collect();
+fn wrong_groups(params: &[String], groups: &[Members<'_>]) -> Vec<TrainError> {
     let mut wrong = Vec::new();
     for (group, number) in groups.iter().zip(1..) {
-        let unmatched = group.patterns.iter().filter(|p| !params.iter().any(|name| matches(p, name)));
+        let unmatched = group.unmatched(params);
         wrong.extend(unmatched.map(|p| TrainError::NoMatch { pattern: p.clone(), group: number }));
     }
-    for param in &params {
-        let mut of =
-            groups.iter().zip(1..).filter(|(group, _)| is_in(param, group)).map(|(_, number)| number);
+    for param in params {
+        let mut of = groups.iter().zip(1..).filter(|(group, _)| group.has(param)).map(|(_, number)| number);
         if let (Some(first), Some(second)) = (of.next(), of.next()) {
             wrong.push(TrainError::TwoGroups { param: param.clone(), first, second });
         }

@@ -125,6 +125,33 @@ fn groups() {
     );
 }
 
+/// A param whose name has a star is named by its name, without those that the star would stand for.
+#[test]
+fn names_with_stars() {
+    let starred = graph(|g| {
+        let all = ["a*c", "abc", "a"].map(|name| g.param(name, f32([3])));
+        g.output(
+            "loss",
+            all.map(|w| g.reduce_mean(g.square(w), &[], false))
+                .into_iter()
+                .reduce(|a, b| g.add(a, b))
+                .expect("three"),
+        );
+    });
+    let groups = recipe().group(Group::matching(["a*c"]).frozen()).group(Group::matching(["ab*"]).rate(0.5));
+    let made = step_graphs(&starred, &groups).expect("each is in one");
+    let trained: Vec<_> = made.trained.iter().map(|p| (p.name.as_str(), p.group)).collect();
+    assert_eq!(trained, [("abc", 2), ("a", 0)]);
+    let params: [(&str, &[u64]); 3] = [("a*c", &[2]), ("abc", &[2]), ("a", &[2])];
+    let init = Init::new().rule("*", Rule::Zeros).rule("a*c", Rule::Ones);
+    let values: Vec<Vec<f32>> =
+        init.tensors(&params, 1).expect("rules").iter().map(|t| t.to_vec().expect("f32")).collect();
+    assert_eq!(values, [[1.0; 2], [0.0; 2], [0.0; 2]]);
+    // It is a name where another param has its value as well.
+    let beside = init.tensors_beside(&params[1..], &params[..1], 1).expect("rules");
+    assert!(beside.iter().all(|t| t.to_vec::<f32>().expect("f32") == [0.0; 2]));
+}
+
 #[test]
 fn recipes() {
     let right = graph(|g| _ = squares(g));
