@@ -213,13 +213,12 @@ impl Trainer {
         self.updates = self.count(names::UPDATES)?;
         self.skips = self.count(names::SKIPS)?;
         if self.accumulates() {
+            let there: BTreeSet<&str> =
+                self.exe.plan().states.iter().map(|state| state.name.as_str()).collect();
             let sums = self.trained.iter().map(|t| names::accumulated(&t.name));
-            let all: Vec<String> =
-                [names::WEIGHTS, names::LOSSES].map(str::to_owned).into_iter().chain(sums).collect();
-            let has = |name: &String| self.exe.plan().states.iter().any(|state| state.name == *name);
-            for name in all.iter().filter(|name| has(name)).cloned().collect::<Vec<_>>() {
-                self.session.state(&name)?.reset()?;
-            }
+            let all = [names::WEIGHTS, names::LOSSES].map(str::to_owned).into_iter().chain(sums);
+            let own: Vec<String> = all.filter(|name| there.contains(name.as_str())).collect();
+            own.iter().try_for_each(|name| self.session.state(name)?.reset())?;
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use crate::error::{TrainError, TrainErrors};
 use crate::pattern::Pattern;
 use pumice_types::Tensor;
 use pumice_types::philox::Philox;
+use std::collections::BTreeMap;
 
 /// Rules by patterns of names, in which `*` stands for any characters; a pattern that is the name of a param, stars
 /// included, is of that param alone. Of those that match the last one counts.
@@ -61,8 +62,8 @@ impl Init {
         seed: u64,
     ) -> Result<Vec<Tensor>, TrainErrors> {
         let (mut made, mut wrong) = (Vec::new(), Vec::new());
-        let all = [params, others].concat();
-        let names = || all.iter().map(|(name, _)| *name);
+        let all: BTreeMap<&str, &[u64]> = params.iter().chain(others).copied().collect();
+        let names = || all.keys().copied();
         let rules: Vec<(Pattern<'_>, Rule)> =
             self.rules.iter().map(|(pattern, rule)| (Pattern::among(pattern, names()), *rule)).collect();
         for &(name, shape) in params {
@@ -81,13 +82,13 @@ impl Init {
 /// What a rule draws for one of these params.
 fn values(
     rule: &Rule,
-    params: &[(&str, &[u64])],
+    params: &BTreeMap<&str, &[u64]>,
     (name, shape): (&str, &[u64]),
     seed: u64,
 ) -> Result<Tensor, TrainError> {
     let wrong = |reason: String| TrainError::Init { param: name.to_owned(), reason };
     let beside = name.strip_suffix("bias").map(|stem| format!("{stem}weight"));
-    let weight = params.iter().find(|(n, _)| beside.as_deref() == Some(n)).map(|(_, shape)| *shape);
+    let weight = beside.and_then(|name| params.get(name.as_str()).copied());
     let draw = rule.draw(shape, weight).map_err(wrong)?;
     let count = pumice_types::tensor::element_count(shape).map_err(|e| wrong(e.to_string()))?;
     let words = Philox { key: [seed as u32, (seed >> 32) as u32], stream: stream(name), step: 0 };
