@@ -3,17 +3,22 @@
 
 use pumice::ops::{BatchNormTraining, SoftmaxCrossEntropy};
 use pumice::train::{
-    AdamW, Batch, Init, MicroBatch, Recipe, Report, Schedule, Sgd, TrainOptions, Trainer, TrainerError, names,
+    AdamW, Batch, Init, MicroBatch, Recipe, Report, Schedule, Sgd, TrainOptions, Trainer, TrainerError,
+    micro_batch_sizes, names,
 };
 use pumice::{
-    Bytes, Device, DeviceKind, Graph, GraphBuilder, Options, Precision, Tensor, TensorView, f32, i32, sym,
+    Bytes, Device, DeviceKind, Graph, GraphBuilder, OptOptions, Options, Precision, Tensor, TensorView, f32,
+    i32, sym,
 };
 use pumice_cpu_ref::interp::Interpreter;
+use pumice_cpu_ref::{CustomCall, CustomFailure, CustomOp, CustomOps, CustomTypes};
+use pumice_ir::ValueType;
 use pumice_plan::CheckedPlan;
 use pumice_runtime::{DeviceError, HostOps, Loaded};
 use pumice_types::Target;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Numbers in [-1, 1) that follow from their place.
 fn numbers(seed: u64, count: usize) -> Vec<f32> {
@@ -506,6 +511,62 @@ fn what_is_needed_is_told_of_the_best_micro_batch() {
     assert_eq!(of(least).expect("as much as is told").plan().bytes(), least);
     for memory in [least - 1, least / 2] {
         assert_eq!(told(memory), least);
+    }
+}
+
+/// An op of the user's that counts how often its types are asked for: a number of times for each program that is made.
+#[derive(Clone, Default)]
+struct Counted(Arc<AtomicUsize>);
+
+impl CustomOp for Counted {
+    fn types(&self, call: &CustomTypes<'_>) -> Result<Vec<ValueType>, CustomFailure> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Ok(call.operands.to_vec())
+    }
+
+    fn run(&self, call: &CustomCall<'_>) -> Result<Vec<Tensor>, CustomFailure> {
+        Ok(vec![call.result(0, &call.values::<i32>(0)?)?])
+    }
+}
+
+/// Each size is compiled once, the smallest too, which is looked at first for what speaks against cutting.
+#[test]
+fn each_micro_batch_is_compiled_once() {
+    let graph = {
+        let g = GraphBuilder::new("counted");
+        let n = || sym("n", 1..=64);
+        let (x, class) = (g.input("x", f32([n(), 8.into()])), g.input("class", i32([n()])));
+        let class = g.custom("test.counted", "", &[class], [i32([n()])])[0];
+        let h = g.gelu(g.linear(x, g.param("fc1.weight", f32([64, 8])), None));
+        let y = g.linear(h, g.param("fc2.weight", f32([4, 64])), None);
+        let (loss, weight) = g.softmax_cross_entropy(y, class, None, Default::default());
+        g.output("loss", loss);
+        g.output("weight", weight);
+        g.build().expect("sound")
+    };
+    let counted = Counted::default();
+    let ops = CustomOps::new().with("test.counted", counted.clone()).expect("free");
+    let device = Device::cpu().with_custom_ops(ops);
+    let recipe = Recipe::new(Sgd::default()).rows_apart("n");
+    let made = |micro: MicroBatch, memory: u64| {
+        let compile = Options::default().opt(OptOptions::without("recompute"));
+        let options = TrainOptions::default().micro_batch(micro).memory(memory).compile(compile);
+        let before = counted.0.load(Ordering::SeqCst);
+        let bytes = Trainer::new(&graph, &recipe, &device, &options).map(|trainer| trainer.plan().bytes());
+        (bytes, counted.0.load(Ordering::SeqCst) - before)
+    };
+    let sizes = micro_batch_sizes(&graph, &recipe);
+    let least = sizes.iter().map(|&rows| made(MicroBatch::Rows(rows), u64::MAX).0.expect("there is enough"));
+    let least: Vec<u64> = least.collect();
+    let fits = *least.iter().min().expect("seven sizes");
+    // Where nothing fits, and where a small one does.
+    for memory in [64, fits] {
+        let tried = least.iter().position(|&bytes| bytes <= memory).map_or(sizes.len(), |first| first + 1);
+        assert!(tried > 3, "{least:?}");
+        let each: Vec<_> = sizes[..tried].iter().map(|&rows| made(MicroBatch::Rows(rows), memory)).collect();
+        let counts: Vec<usize> = each.iter().map(|(_, count)| *count).collect();
+        assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
+        assert_eq!(made(MicroBatch::Auto, memory).1, counts.iter().sum::<usize>(), "{counts:?}");
     }
 }
 
