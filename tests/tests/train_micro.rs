@@ -350,8 +350,8 @@ fn batch_norm_is_that_of_micro_batches(device: &Device) {
     assert!((cut[3][0] - whole[3][0]).abs() > 1e-3, "they are not the same");
 }
 
-/// A batch that cannot be cut, or does not fit, is found before anything of its update runs, those before it in the same
-/// update included; updates before that one are made, however many a submission has.
+/// A batch that cannot be cut, or does not fit, is found before anything of its update runs, those before it in the
+/// same update included; updates before that one are made, however many a submission has.
 fn nothing_of_an_update_runs_that_cannot_end(device: &Device) {
     let rows = |rows: usize, width: usize| {
         let tensor = |seed: u64, width: usize| {

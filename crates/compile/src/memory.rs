@@ -1,8 +1,8 @@
 //! Keeping a limit of memory: a program that needs more than there is computes values again.
 //!
 //! In: what is compiled, as often as it takes. Out: the plan that needs nothing more, or the one that loses the least
-//! time of those that were tried, else the smallest; or by how much that is too large. The pass `recompute` works on estimates,
-//! places are known only of a whole plan, so the rooms that it is given follow from what came out.
+//! time of those that were tried, else the smallest; or by how much that is too large. The pass `recompute` works on
+//! estimates, places are known only of a whole plan, so the rooms that it is given follow from what came out.
 
 use crate::Compiling;
 use crate::error::CompileError;
@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Plans that are made at most for a limit. A search by secants is within a few hundredths after four (training steps
 /// of GPT-2 and ResNet-50, 2026-11-28).
 const ATTEMPTS: usize = 6;
-/// Plans that are made for the least bytes. After seven a chain of up to twelve layers has no smaller one by a hundredth
-/// of its scratch (2026-11-29).
+/// Plans that are made for the least bytes. After seven a chain of up to twelve layers has no smaller one by a
+/// hundredth of its scratch (2026-11-29).
 const LEAST_ATTEMPTS: usize = 7;
 /// The share of its room from which on a run is not given a larger one.
 const FULL: f64 = 0.95;

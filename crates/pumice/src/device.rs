@@ -267,8 +267,8 @@ impl Device {
         &self.target
     }
 
-    /// Bytes that programs can take on it now, by what its driver says is free, or by what it has less what pumice holds;
-    /// none where the device does not know, as the interpreter does not.
+    /// Bytes that programs can take on it now, by what its driver says is free, or by what it has less what pumice
+    /// holds; none where the device does not know, as the interpreter does not.
     pub fn free_memory(&self) -> Option<Bytes> {
         self.inner.free_memory().map(|free| free.min(self.target.limits.memory))
     }

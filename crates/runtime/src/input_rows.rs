@@ -34,9 +34,9 @@ impl Session {
         self.write_input_row(&inner, i, (row, overwritten), &shape, view.bytes())
     }
 
-    /// Checks what [`Session::bind_input_row`] checks of each of these, and what a run with such rows checks beside, and
-    /// writes nothing: every input of the selected entry is among them, is bound, or is one of `besides`, whose extents
-    /// are constant; symbols have one value each, and a run of the plan is for them.
+    /// Checks what [`Session::bind_input_row`] checks of each of these, and what a run with such rows checks beside,
+    /// and writes nothing: every input of the selected entry is among them, is bound, or is one of `besides`, whose
+    /// extents are constant; symbols have one value each, and a run of the plan is for them.
     ///
     /// # Errors
     /// As [`Session::execute`], before anything is written. Axes are those of a row.

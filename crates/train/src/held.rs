@@ -5,8 +5,8 @@ pub(crate) fn in_f32(number: f64) -> f64 {
     f64::from(number as f32)
 }
 
-/// What f32 makes of a number that it does not hold: another one than itself and its neighbours, which is infinite, or 0
-/// where it was not.
+/// What f32 makes of a number that it does not hold: another one than itself and its neighbours, which is infinite, or
+/// 0 where it was not.
 pub(crate) fn lost(number: f64) -> Option<f64> {
     let held = in_f32(number);
     let is_lost = number.is_finite() && (held.is_infinite() || (held == 0.0 && number != 0.0));

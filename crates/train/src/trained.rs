@@ -35,50 +35,35 @@ pub struct Trained {
 
 /// The params that a recipe trains, in the order of the graph, and what is wrong.
 pub(crate) fn trained(graph: &Graph, recipe: &Recipe) -> (Vec<Trained>, Vec<TrainError>) {
-    let mut wrong = Vec::new();
-    wrong.extend(wrong_outputs(graph));
-    wrong.extend(wrong_recipe(recipe));
-    let params: Vec<String> = graph.params().into_iter().map(|v| graph.value(v).name.to_string()).collect();
+    let params = param_names(graph);
     let groups = Members::of(&recipe.groups, &params);
-    wrong.extend(wrong_groups(&params, &groups));
-    wrong.extend(wrong_states(graph));
+    let of_groups = wrong_groups(&params, &groups);
+    let mut wrong = [wrong_outputs(graph), wrong_recipe(recipe), of_groups, wrong_states(graph)].concat();
     let [loss, weight, penalty] = [LOSS, WEIGHT, PENALTY].map(|name| moving(graph, &outputs(graph, &[name])));
     let has_loss = graph.outputs().iter().any(|o| o.name == LOSS);
     let mut all = Vec::new();
     for v in graph.params() {
         let name = &graph.value(v).name;
-        let group = groups.iter().position(|group| group.has(name)).map_or(0, |i| i + 1);
-        let own = group.checked_sub(1).and_then(|i| recipe.groups.get(i));
+        let (group, own) = group_of(name, &groups, &recipe.groups);
         if own.is_some_and(|group| group.frozen) {
             continue;
         }
         let (by_loss, by_penalty) = (loss.contains(&v), penalty.contains(&v));
         let Some(shape) = trainable(graph, v) else {
-            if own.is_some_and(|group| group.trained) {
-                let encoding = graph.ty(v).display(graph.symbols());
-                wrong.push(TrainError::NotTrainable { param: name.to_string(), encoding });
-            }
+            let asked = own.is_some_and(|group| group.trained);
+            wrong.extend(asked.then(|| not_trainable(graph, v)));
             continue;
         };
-        if !by_loss && !by_penalty && (recipe.allow_unused || !has_loss) {
+        let (reached, param) = (by_loss || by_penalty, name.to_string());
+        if !reached && (recipe.allow_unused || !has_loss) {
             continue;
         }
-        if !by_loss && !by_penalty {
-            wrong.push(TrainError::NotReached { param: name.to_string() });
-        }
-        if weight.contains(&v) {
-            wrong.push(TrainError::WeightMoves { param: name.to_string() });
-        }
+        wrong.extend((!reached).then(|| TrainError::NotReached { param: param.clone() }));
+        wrong.extend(weight.contains(&v).then(|| TrainError::WeightMoves { param: param.clone() }));
         let weight_decay = own.and_then(|group| group.weight_decay);
-        all.push(Trained {
-            name: name.to_string(),
-            group,
-            weight_decay: weight_decay.unwrap_or_else(|| recipe.optimizer.weight_decay()),
-            slots: recipe.optimizer.slots(&shape),
-            shape,
-            by_loss,
-            by_penalty,
-        });
+        let slots = recipe.optimizer.slots(&shape);
+        let weight_decay = weight_decay.unwrap_or_else(|| recipe.optimizer.weight_decay());
+        all.push(Trained { name: param, shape, group, weight_decay, slots, by_loss, by_penalty });
     }
     wrong.extend(wrong_update(recipe, &all, wrong.is_empty()));
     (all, wrong)
@@ -88,6 +73,21 @@ pub(crate) fn trained(graph: &Graph, recipe: &Recipe) -> (Vec<Trained>, Vec<Trai
 fn trainable(graph: &Graph, v: ValueId) -> Option<Vec<u64>> {
     let ty = graph.ty(v);
     ty.encoding.plain().filter(|dtype| dtype.is_float()).and_then(|_| ty.static_shape())
+}
+
+fn param_names(graph: &Graph) -> Vec<String> {
+    graph.params().into_iter().map(|v| graph.value(v).name.to_string()).collect()
+}
+
+fn not_trainable(graph: &Graph, v: ValueId) -> TrainError {
+    let (param, encoding) = (graph.value(v).name.to_string(), graph.ty(v).display(graph.symbols()));
+    TrainError::NotTrainable { param, encoding }
+}
+
+/// The group of a param and its number from 1; 0 for those in none.
+fn group_of<'r>(param: &str, members: &[Members<'_>], groups: &'r [Group]) -> (usize, Option<&'r Group>) {
+    let found = members.iter().position(|group| group.has(param));
+    found.map_or((0, None), |i| (i + 1, groups.get(i)))
 }
 
 /// Who is in a group.
@@ -200,7 +200,8 @@ fn wrong_settings(recipe: &Recipe) -> Vec<TrainError> {
     wrong
 }
 
-/// Numbers of a recipe that are right but for f32, which does not hold them; those of the optimizer are its own to tell.
+/// Numbers of a recipe that are right but for f32, which does not hold them; those of the optimizer are its own to
+/// tell.
 fn lost_numbers(recipe: &Recipe) -> Vec<TrainError> {
     let decay = |group: &Group| group.weight_decay.filter(|decay| *decay >= 0.0);
     let decays =

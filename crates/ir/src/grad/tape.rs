@@ -61,8 +61,8 @@ impl<'t> Tape<'t> {
         tape
     }
 
-    /// The way through what a node on another one is made of. It has none of that way's values, whose number would count
-    /// once more for each such node.
+    /// The way through what a node on another one is made of. It has none of that way's values, whose number would
+    /// count once more for each such node.
     pub(super) fn of_expansion(g: &GraphBuilder, outer: &'t Tape<'_>, patch: Patch) -> Tape<'t> {
         let moving = Moving { own: BTreeSet::new(), outer: Some(&outer.moving) };
         let mut tape = Tape { entries: Vec::new(), moving };

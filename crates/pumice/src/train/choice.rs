@@ -92,7 +92,8 @@ impl Choice<'_> {
         }
         // What speaks against cutting does so whether it is needed or not: memory decides nothing else.
         micro_batch_graphs(self.graph, self.recipe, fewest)?;
-        let (mut best, mut refused): (Option<(f64, Chosen)>, Option<(Bytes, TrainerError)>) = (None, None);
+        let mut best: Option<(f64, Chosen)> = None;
+        let mut refused: Option<(Bytes, TrainerError)> = None;
         for rows in sizes {
             let chosen = match self.of_rows(rows) {
                 Err(error @ TrainerError::OutOfMemory { needed, .. }) => {

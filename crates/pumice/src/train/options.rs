@@ -27,8 +27,8 @@ pub struct TrainOptions {
     /// How many rows of a batch a run takes.
     pub micro_batch: MicroBatch,
     /// Bytes that the program may take on the device: weights, states, scratch, inputs and outputs together. Without it
-    /// what the device has free when the trainer is made ([`Device::free_memory`](crate::Device::free_memory)), or has at
-    /// all where it does not say.
+    /// what the device has free when the trainer is made ([`Device::free_memory`](crate::Device::free_memory)), or has
+    /// at all where it does not say.
     pub memory: Option<u64>,
 }
 

@@ -154,10 +154,10 @@ impl Trainer {
     ///
     /// # Errors
     /// Before anything runs [`TrainerError::NotSet`], [`TrainerError::NoData`], [`TrainerError::Batches`],
-    /// [`TrainerError::Rows`] and [`TrainerError::Number`], and [`TrainerError::Run`] for a batch that does not fit. Then
-    /// [`TrainerError::Run`] where the device fails, or an op reports (a target that is no class): where that is in the
-    /// run that updates, the update was made, and what was out of range counted as 0; else nothing of the batches is
-    /// kept but running statistics.
+    /// [`TrainerError::Rows`] and [`TrainerError::Number`], and [`TrainerError::Run`] for a batch that does not fit.
+    /// Then [`TrainerError::Run`] where the device fails, or an op reports (a target that is no class): where that is
+    /// in the run that updates, the update was made, and what was out of range counted as 0; else nothing of the
+    /// batches is kept but running statistics.
     /// [`TrainerError::NotFinite`] where the recipe stops there.
     pub fn update(&mut self, batches: &[Batch]) -> Result<Report, TrainerError> {
         self.check_set(self.entries_of_update())?;
@@ -289,8 +289,8 @@ impl Trainer {
         Ok(all)
     }
 
-    /// Outputs of the forward graph in inference, by the weights as they are; nothing is copied. Inputs of the graph that
-    /// these outputs do not need may be given, and are left out.
+    /// Outputs of the forward graph in inference, by the weights as they are; nothing is copied. Inputs of the graph
+    /// that these outputs do not need may be given, and are left out.
     ///
     /// # Errors
     /// [`TrainerError::NoEntry`] where every output needs an input of the loss alone; otherwise as

@@ -46,8 +46,8 @@ impl Trainer {
     }
 
     /// Gives every param its value from a file or any other source of tensors, floats of any width as f32, and begins
-    /// training anew, as [`Trainer::init`]: what was kept belongs to other weights. [`Trainer::set`] changes nothing but
-    /// its param.
+    /// training anew, as [`Trainer::init`]: what was kept belongs to other weights. [`Trainer::set`] changes nothing
+    /// but its param.
     ///
     /// # Errors
     /// [`TrainerError::Source`] for a tensor that is not there or cannot be read, [`TrainerError::Run`] for one that

@@ -110,11 +110,11 @@ pub(super) fn without_gradient(graph: &Graph, trained: &[Trained]) -> Option<Tra
     let g = graph.edit();
     let params: BTreeMap<&str, ValueId> =
         graph.params().into_iter().map(|v| (&*graph.value(v).name, v)).collect();
-    let of: [(&str, fn(&Trained) -> bool); 2] = [(LOSS, |p| p.by_loss), (PENALTY, |p| p.by_penalty)];
-    for (output, reaches) in of {
+    let wanted = |reaches: fn(&Trained) -> bool| -> Vec<Value> {
         let reached = trained.iter().filter(|param| reaches(param));
-        let wanted: Vec<Value> =
-            reached.filter_map(|param| Some(g.value_of(*params.get(param.name.as_str())?))).collect();
+        reached.filter_map(|param| Some(g.value_of(*params.get(param.name.as_str())?))).collect()
+    };
+    for (output, wanted) in [(LOSS, wanted(|p| p.by_loss)), (PENALTY, wanted(|p| p.by_penalty))] {
         if let Some(&end) = outputs(graph, &[output]).first().filter(|_| !wanted.is_empty()) {
             g.grad(g.value_of(end), &wanted);
         }
