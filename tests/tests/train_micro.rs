@@ -496,21 +496,34 @@ fn the_limit_is_what_the_device_has_free() {
     }
 }
 
-/// What is told of chosen micro-batches is what the one takes that needs least, and suffices.
+/// What is told of chosen micro-batches is what the one takes that needs least, and suffices: of few activations that is
+/// none at all, since sums of gradients take as much as the weights.
 #[test]
 fn what_is_needed_is_told_of_the_best_micro_batch() {
-    let of = |memory: u64| {
-        let options = TrainOptions::default().micro_batch(MicroBatch::Auto).memory(memory);
-        Trainer::new(&tokens(), &recipe(), &Device::cpu(), &options)
+    let wide = {
+        let g = GraphBuilder::new("wide");
+        let x = g.input("x", f32([sym("batch", 1..=4), 128.into()]));
+        g.output(
+            "loss",
+            g.reduce_mean(g.square(g.linear(x, g.param("w", f32([128, 128])), None)), &[], false),
+        );
+        g.build().expect("sound")
     };
-    let told = |memory: u64| match of(memory) {
-        Err(TrainerError::OutOfMemory { needed, .. }) => needed.0,
-        other => unreachable!("{other:?}"),
-    };
-    let least = told(4096);
-    assert_eq!(of(least).expect("as much as is told").plan().bytes(), least);
-    for memory in [least - 1, least / 2] {
-        assert_eq!(told(memory), least);
+    for (graph, rows_of_least) in [(tokens(), Some(1)), (wide, None)] {
+        let of = |memory: u64| {
+            let options = TrainOptions::default().micro_batch(MicroBatch::Auto).memory(memory);
+            Trainer::new(&graph, &recipe(), &Device::cpu(), &options)
+        };
+        let told = |memory: u64| match of(memory) {
+            Err(TrainerError::OutOfMemory { needed, rows, .. }) => (needed.0, rows),
+            other => unreachable!("{other:?}"),
+        };
+        let (least, rows) = told(4096);
+        assert_eq!(rows, rows_of_least);
+        assert_eq!(of(least).expect("as much as is told").plan().bytes(), least);
+        for memory in [least - 1, least / 2] {
+            assert_eq!(told(memory), (least, rows));
+        }
     }
 }
 
