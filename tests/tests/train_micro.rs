@@ -496,8 +496,8 @@ fn the_limit_is_what_the_device_has_free() {
     }
 }
 
-/// What is told of chosen micro-batches is what the one takes that needs least, and suffices: of few activations that is
-/// none at all, since sums of gradients take as much as the weights.
+/// What is told of chosen micro-batches is what the one takes that needs least, and suffices: of few activations that
+/// is none at all, since sums of gradients take as much as the weights.
 #[test]
 fn what_is_needed_is_told_of_the_best_micro_batch() {
     let wide = {
