@@ -5,7 +5,7 @@ use pumice::train::{
     AdamW, Batch, Group, Init, OnNonfinite, Recipe, Rule, Schedule, Sgd, TrainOptions, Trainer, TrainerError,
     names,
 };
-use pumice::{DType, Device, Graph, GraphBuilder, Tensor, TensorView, f32, i32, sym};
+use pumice::{DType, Device, Graph, GraphBuilder, Options, Precision, Tensor, TensorView, f32, i32, sym};
 use pumice_plan::{Run, StepKind};
 
 /// Numbers in [0, 1) that follow from their place.
@@ -277,6 +277,11 @@ fn a_rate_that_is_not_finite_is_refused() {
     let ended = trainer.run(batches(200)).filter_map(Result::err).next().expect("the rate ends");
     assert!(matches!(ended, TrainerError::Number { update: 71, .. }), "{ended}");
     assert!(trainer.updates() < 71);
+    assert_eq!(ended.to_string(), "the rate of update 71 is NaN; it must be finite in f32");
+    let large = recipe().schedule(Schedule::by(|n| if n < 2 { 0.01 } else { 1e39 }));
+    let mut trainer = self::trainer(&perceptron(0.0), &large, &Device::cpu());
+    let ended = trainer.run(batches(9)).filter_map(Result::err).next().expect("the rate ends");
+    assert_eq!(ended.to_string(), "the rate of update 3 is 1e39; it must be finite in f32");
     let endless = recipe().schedule(Schedule::cosine(0.1));
     let told = Trainer::new(&perceptron(0.0), &endless, &Device::cpu(), &TrainOptions::default());
     let told = told.map(|_| ()).expect_err("it falls towards an end").to_string();
@@ -350,6 +355,191 @@ fn weights_are_read_and_set_by_name() {
     assert!(text.contains("trains 4 tensors, 212 values") && text.contains("step  batch=1..=64"), "{text}");
     assert!(trainer.plan().bytes() > 0 && trainer.plan().levels("step").is_some());
     assert_eq!(trainer.state(names::UPDATES).expect("a count").encoding(), DType::I32);
+}
+
+/// `predict` and `evaluate` need no data set, and a batch of all inputs does for every entry: each takes its own.
+#[test]
+fn entries_take_what_they_need() {
+    let graph = {
+        let g = GraphBuilder::new("three inputs");
+        let n = || sym("batch", 1..=64);
+        let (x, class) = (g.input("x", f32([n(), 8.into()])), g.input("class", i32([n()])));
+        let shown = g.input("shown", f32([n()]));
+        let y = g.linear(x, g.param("fc.weight", f32([4, 8])), None);
+        let (loss, weight) = g.softmax_cross_entropy(y, class, None, Default::default());
+        g.output("loss", loss);
+        g.output("weight", weight);
+        g.output("logits", y);
+        g.output("seen", g.neg(shown));
+        g.build().expect("sound")
+    };
+    let shown = || Tensor::new(&[0.5f32; 3], &[3]).expect("three");
+    let recipe = Recipe::new(AdamW::default()).predict(["logits"]);
+    for (steps, runs, has_data) in [(1, 1, false), (1, 2, false), (4, 1, false), (4, 2, true), (1, 1, true)] {
+        let mut recipe = recipe.clone().steps_per_submission(steps).accumulate(runs);
+        if has_data {
+            recipe = recipe.data_set(9, ["x", "class"]);
+        }
+        let mut trainer = trainer(&graph, &recipe, &Device::cpu());
+        let all = points(1, 3).with("shown", shown());
+        let logits = trainer.predict(&all.views(), &["logits"]).expect("it needs `x` alone");
+        assert_eq!(logits[0].shape(), [3, 4]);
+        assert_eq!(trainer.evaluate([all.clone()]).expect("it needs all").weight, 3.0);
+        let unknown = trainer.predict(&all.clone().with("z", shown()).views(), &["logits"]);
+        assert!(unknown.expect_err("no entry has it").to_string().contains("there is no input `z`"));
+        let told = trainer.predict(&all.with(names::BASE, shown()).views(), &["logits"]);
+        assert!(told.is_err(), "the trainer's own are no one's to give");
+        if !has_data {
+            let report =
+                trainer.update(&[points(1, 3).with("shown", shown())]).expect("it takes two of them");
+            assert_eq!(report.weight, 3.0);
+            continue;
+        }
+        assert!(matches!(trainer.update(&[Batch::rows(&[1])]), Err(TrainerError::NoData { .. })));
+        trainer.set_data("x", TensorView::f32(&[0.5; 72], [9, 8])).expect("rows");
+        trainer.set_data("class", TensorView::i32(&[1; 9], [9])).expect("rows");
+        let rows = Batch::rows(&[1, 2]).with("shown", shown());
+        assert_eq!(trainer.update(&[rows]).expect("by index").weight, 2.0);
+        // A tensor beside the index would be another batch than the one it names.
+        let both = Batch::rows(&[1]).with("x", Tensor::new(&[0.5f32; 8], &[1, 8]).expect("a row"));
+        let told = trainer.update(&[both]).expect_err("it is one or the other").to_string();
+        assert!(told.contains("there is no input `x`"), "{told}");
+    }
+}
+
+/// Weights that are missing are those of the entry that runs.
+#[test]
+fn a_param_of_the_loss_alone_is_none_of_predict() {
+    let graph = {
+        let g = GraphBuilder::new("two heads");
+        let (x, y) = (g.input("x", f32([3, 8])), g.input("y", f32([3, 1])));
+        let guess = g.linear(x, g.param("guess.weight", f32([1, 8])), None);
+        let other = g.linear(x, g.param("other.weight", f32([1, 8])), None);
+        g.output("loss", g.mse(g.add(guess, other), y, Default::default()).0);
+        g.output("guess", guess);
+        g.build().expect("sound")
+    };
+    let recipe = Recipe::new(AdamW::default());
+    let mut trainer =
+        Trainer::new(&graph, &recipe, &Device::cpu(), &TrainOptions::default()).expect("a trainer");
+    let x = numbers(1, 24);
+    let inputs = [("x", TensorView::f32(&x, [3, 8]))];
+    let unset = trainer.predict(&inputs, &["guess"]).expect_err("nothing is set").to_string();
+    assert!(unset.starts_with("no value for guess.weight: "), "{unset}");
+    trainer.set("guess.weight", TensorView::f32(&[1.0; 8], [1, 8])).expect("set");
+    trainer.predict(&inputs, &["guess"]).expect("it has what it needs");
+    let y = Tensor::new(&[0.5f32; 3], &[3, 1]).expect("three");
+    let batch = Batch::new().with("x", Tensor::new(&x, &[3, 8]).expect("rows")).with("y", y);
+    let unset = trainer.update(&[batch]).expect_err("the other head is not set").to_string();
+    assert!(unset.starts_with("no value for other.weight: "), "{unset}");
+}
+
+/// What a trainer tells of five updates, and what it holds after them.
+fn five_updates(trainer: &mut Trainer) -> (Vec<String>, Vec<(String, Vec<u8>)>) {
+    let told = |report: Result<pumice::train::Report, TrainerError>| {
+        let report = report.expect("a step");
+        format!("{} {} {} {} {}", report.step, report.loss, report.norm, report.rate, report.skips)
+    };
+    let reports = trainer.run(batches(5)).map(told).collect();
+    let names: Vec<String> = trainer.executable().plan().states.iter().map(|s| s.name.clone()).collect();
+    let states = names.into_iter().map(|name| {
+        let bytes = trainer.state(&name).expect("a state").bytes().to_vec();
+        (name, bytes)
+    });
+    (reports, states.collect())
+}
+
+/// First values begin training anew, and so do those of a file: moments, counts, scale, draws and what was accumulated.
+#[test]
+fn first_values_begin_training_anew() {
+    for steps in [1, 4] {
+        let recipe = recipe()
+            .schedule(Schedule::linear(0.02).warmup(2).total(20))
+            .on_nonfinite(OnNonfinite::Skip)
+            .loss_scale()
+            .steps_per_submission(steps);
+        let mut trainer = trainer(&perceptron(0.5), &recipe, &Device::cpu());
+        let file: std::collections::BTreeMap<String, Tensor> = trainer
+            .trained()
+            .to_vec()
+            .iter()
+            .map(|t| (t.name.clone(), trainer.get(&t.name).expect("set")))
+            .collect();
+        let first = five_updates(&mut trainer);
+        let bad = Tensor::new(&[f32::INFINITY; 8], &[1, 8]).expect("8");
+        let bad = Batch::new().with("x", bad).with("class", Tensor::new(&[1i32], &[1]).expect("one"));
+        assert!(!trainer.update(&[bad]).expect("it is skipped").made);
+        trainer.init(&Init::torch(), 7).expect("rules");
+        assert_eq!(trainer.updates(), 0);
+        assert_eq!(five_updates(&mut trainer), first, "{steps} steps a submission");
+        trainer.load(&Source(file)).expect("all of them");
+        assert_eq!(five_updates(&mut trainer), first, "{steps} steps a submission");
+        // One param by itself is no beginning.
+        trainer.set("fc2.bias", TensorView::f32(&[0.0; 4], [4])).expect("set");
+        assert_eq!(trainer.updates(), 5);
+    }
+}
+
+/// Tensors by name.
+struct Source(std::collections::BTreeMap<String, Tensor>);
+
+impl pumice::ByteSource for Source {
+    fn stored(&self, name: &str) -> Result<pumice::Stored, pumice::SourceError> {
+        let tensor = self.0.get(name).ok_or_else(|| pumice::SourceError {
+            name: name.to_owned(),
+            source: std::sync::Arc::from(Box::<dyn std::error::Error + Send + Sync>::from("it is not there")),
+        })?;
+        Ok(pumice::Stored { encoding: tensor.encoding(), shape: tensor.shape().to_vec() })
+    }
+
+    fn read_bytes(&self, name: &str, start: u64, out: &mut [u8]) -> Result<(), pumice::SourceError> {
+        let bytes = self.0[name].bytes();
+        out.copy_from_slice(&bytes[start as usize..][..out.len()]);
+        Ok(())
+    }
+}
+
+/// A tensor of a file has the extents of its param, or nothing of the file is taken.
+#[test]
+fn a_file_has_the_extents_of_the_params() {
+    let mut trainer = trainer(&perceptron(0.0), &recipe(), &Device::cpu());
+    let before = weights(&mut trainer);
+    let zeros = |shape: &[u64]| {
+        let count = shape.iter().product::<u64>() as usize;
+        Tensor::new(&vec![0.0f32; count], shape).expect("as many")
+    };
+    // As many values, of other extents; the others of the file are right.
+    let mut file: std::collections::BTreeMap<String, Tensor> =
+        trainer.trained().iter().map(|t| (t.name.clone(), zeros(&t.shape))).collect();
+    file.insert("fc2.weight".to_owned(), zeros(&[16, 4]));
+    let told = trainer.load(&Source(file.clone())).expect_err("it is turned").to_string();
+    let said = "its extents are [16, 4], those of the param [4, 16]";
+    assert_eq!(told, format!("weight `fc2.weight`: {said}"));
+    assert_eq!(weights(&mut trainer), before, "nothing was taken");
+    file.remove("fc2.weight");
+    let told = trainer.load(&Source(file.clone())).expect_err("it is missing").to_string();
+    assert!(told.contains("fc2.weight") && told.contains("it is not there"), "{told}");
+    assert_eq!(weights(&mut trainer), before, "nothing was taken");
+    file.insert("fc2.weight".to_owned(), zeros(&[4, 16]));
+    trainer.load(&Source(file)).expect("all fit");
+    assert!(weights(&mut trainer).iter().flatten().all(|&w| w == 0.0));
+}
+
+/// A precision that needs the scale of the loss says so, not that the recipe asked for one.
+#[test]
+fn f16_is_refused_by_its_name_without_a_guard() {
+    let of = |recipe: Recipe, precision: Precision| {
+        let options = TrainOptions::default().compile(Options::default().precision(precision));
+        Trainer::new(&perceptron(0.0), &recipe, &Device::cpu(), &options)
+    };
+    let unguarded = Recipe::new(AdamW::default()).unguarded();
+    let said = "`Precision::F16` scales the loss, and what is unguarded cannot leave out the update that a scale is too \
+                large for: leave out `unguarded`, or take `Precision::Bf16`";
+    let told = of(unguarded.clone(), Precision::F16).expect_err("it has no guard").to_string();
+    assert_eq!(told, format!("1 mistake in what is to be trained:\n  the recipe: {said}"));
+    let told = of(unguarded.clone().accumulate(0), Precision::F16).expect_err("two mistakes").to_string();
+    assert!(told.starts_with("2 mistakes") && told.ends_with(said), "{told}");
+    assert!(of(unguarded, Precision::Bf16).is_ok(), "bf16 has the range of f32");
 }
 
 /// Tests on the interpreter, and on a Vulkan device.

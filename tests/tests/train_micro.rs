@@ -3,9 +3,22 @@
 
 use pumice::ops::{BatchNormTraining, SoftmaxCrossEntropy};
 use pumice::train::{
-    AdamW, Batch, Init, MicroBatch, Recipe, Report, Schedule, Sgd, TrainOptions, Trainer, TrainerError, names,
+    AdamW, Batch, Init, MicroBatch, Recipe, Report, Schedule, Sgd, TrainOptions, Trainer, TrainerError,
+    micro_batch_sizes, names,
 };
-use pumice::{Device, Graph, GraphBuilder, Options, Precision, Tensor, TensorView, f32, i32, sym};
+use pumice::{
+    Bytes, Device, DeviceKind, Graph, GraphBuilder, OptOptions, Options, Precision, Tensor, TensorView, f32,
+    i32, sym,
+};
+use pumice_cpu_ref::interp::Interpreter;
+use pumice_cpu_ref::{CustomCall, CustomFailure, CustomOp, CustomOps, CustomTypes};
+use pumice_ir::ValueType;
+use pumice_plan::CheckedPlan;
+use pumice_runtime::{DeviceError, HostOps, Loaded};
+use pumice_types::Target;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Numbers in [-1, 1) that follow from their place.
 fn numbers(seed: u64, count: usize) -> Vec<f32> {
@@ -337,6 +350,64 @@ fn batch_norm_is_that_of_micro_batches(device: &Device) {
     assert!((cut[3][0] - whole[3][0]).abs() > 1e-3, "they are not the same");
 }
 
+/// A batch that cannot be cut, or does not fit, is found before anything of its update runs, those before it in the
+/// same update included; updates before that one are made, however many a submission has.
+fn nothing_of_an_update_runs_that_cannot_end(device: &Device) {
+    let rows = |rows: usize, width: usize| {
+        let tensor = |seed: u64, width: usize| {
+            Tensor::new(&numbers(seed, rows * width), &[rows as u64, width as u64]).expect("rows")
+        };
+        Batch::new().with("x", tensor(3, width)).with("y", tensor(4, 2))
+    };
+    let every = |trainer: &mut Trainer| {
+        let names: BTreeSet<String> =
+            trainer.executable().plan().states.iter().map(|s| s.name.clone()).collect();
+        let kept = names.into_iter().filter(|name| name != names::REPORTS);
+        kept.map(|name| (name.clone(), trainer.state(&name).expect("a state").bytes().to_vec()))
+            .collect::<Vec<_>>()
+    };
+    let recipe =
+        Recipe::new(Sgd::default()).schedule(Schedule::constant(0.1)).rows_apart("n").per_micro_batch();
+    let unlike = Batch::new().with("x", Tensor::new(&[0.5f32; 6], &[3, 2]).expect("three"));
+    let cases = [
+        (MicroBatch::Rows(4), rows(13, 2), "in micro-batches of 4 it leaves 1"),
+        (MicroBatch::Rows(4), rows(8, 3), "input `x`: axis 1 is 2, 3 was given"),
+        (MicroBatch::Whole, rows(65, 2), "axis 0 of input"),
+        (
+            MicroBatch::Whole,
+            unlike.clone().with("y", Tensor::new(&[0.5f32; 8], &[4, 2]).expect("four")),
+            "`n`",
+        ),
+        (
+            MicroBatch::Whole,
+            unlike.with("z", Tensor::new(&[0.5f32; 6], &[3, 2]).expect("three")),
+            "no input `z`",
+        ),
+    ];
+    for (micro, bad, said) in cases {
+        let ends = [1, 3, 16].map(|steps| {
+            let recipe = recipe.clone().accumulate(2).steps_per_submission(steps);
+            let mut trainer = trainer(&normed(), &recipe, device, micro);
+            let batches = [rows(14, 2), rows(12, 2), rows(10, 2), bad.clone(), rows(8, 2), rows(6, 2)];
+            let mut reports: Vec<_> = trainer.run(batches).collect();
+            let told = reports.pop().expect("one at least").expect_err("it does not fit").to_string();
+            assert!(told.contains(said), "{steps} steps a submission: {told}");
+            assert!(reports.len() == 1 && reports[0].as_ref().is_ok_and(|r| r.made), "{reports:?}");
+            let made = every(&mut trainer);
+            trainer.update(&[rows(10, 2), bad.clone()]).expect_err("it does not fit");
+            assert_eq!(every(&mut trainer), made, "{steps} steps a submission: {said}");
+            made
+        });
+        // What was made is what one update makes, statistics of its batches included.
+        let mut one = trainer(&normed(), &recipe.clone().accumulate(2), device, micro);
+        one.update(&[rows(14, 2), rows(12, 2)]).expect("made");
+        let expected = every(&mut one);
+        for made in &ends {
+            assert_eq!(made, &expected, "{said}");
+        }
+    }
+}
+
 /// The fastest micro-batch of which the program keeps the memory, which is less the less memory there is: values that
 /// are computed again make room first.
 #[test]
@@ -365,6 +436,151 @@ fn memory_decides_the_micro_batch() {
         rows_before = rows.unwrap_or(32);
     }
     assert!(rows_before < 16, "{rows_before}");
+}
+
+/// A device that others use as well.
+struct Shared {
+    device: Interpreter,
+    free: u64,
+}
+
+impl pumice_runtime::Device for Shared {
+    fn name(&self) -> String {
+        self.device.name()
+    }
+
+    fn target(&self) -> &Target {
+        self.device.target()
+    }
+
+    fn free_memory(&self) -> Option<Bytes> {
+        Some(Bytes(self.free))
+    }
+
+    fn load(&self, plan: CheckedPlan, host: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError> {
+        self.device.load(plan, host)
+    }
+}
+
+/// Without a limit of one's own that of the device is what it has free, not what it has; and what it holds for inputs
+/// and outputs counts.
+#[test]
+fn the_limit_is_what_the_device_has_free() {
+    let of = |free: u64, memory: Option<u64>| {
+        let shared = Shared { device: Interpreter::of_machine(), free };
+        let device = Device::from_runtime(Arc::new(shared), DeviceKind::Interpreter);
+        let options =
+            memory.map_or_else(TrainOptions::default, |memory| TrainOptions::default().memory(memory));
+        Trainer::new(&tokens(), &recipe(), &device, &options)
+    };
+    let all = of(1 << 30, None).expect("there is enough");
+    let needed = all.plan().bytes();
+    let regions = all.executable().plan().regions.iter().map(|region| region.size().0);
+    assert_eq!(needed, regions.sum::<u64>(), "inputs and outputs are on the device as well");
+    let same = of(needed, None).expect("as much as it takes");
+    assert!(same.executable().plan().runs == all.executable().plan().runs, "nothing is computed again");
+    let less = of(needed - 1, None).expect("it computes again");
+    assert!(less.plan().bytes() < needed);
+    assert!(less.executable().plan().runs.iter().any(|run| run.stats.again.is_some()));
+    assert!(of(needed - 1, Some(needed)).expect("as the user says").plan().bytes() == needed);
+    match of(4096, None) {
+        Err(TrainerError::OutOfMemory { needed: least, available, .. }) => {
+            assert_eq!(available, Bytes(4096));
+            // What is told suffices, and a byte less does not.
+            assert_eq!(of(least.0, None).expect("as much as is told").plan().bytes(), least.0);
+            assert!(
+                matches!(of(least.0 - 1, None), Err(TrainerError::OutOfMemory { needed, .. }) if needed == least)
+            );
+        }
+        other => unreachable!("{other:?}"),
+    }
+}
+
+/// What is told of chosen micro-batches is what the one takes that needs least, and suffices: of few activations that
+/// is none at all, since sums of gradients take as much as the weights.
+#[test]
+fn what_is_needed_is_told_of_the_best_micro_batch() {
+    let wide = {
+        let g = GraphBuilder::new("wide");
+        let x = g.input("x", f32([sym("batch", 1..=4), 128.into()]));
+        g.output(
+            "loss",
+            g.reduce_mean(g.square(g.linear(x, g.param("w", f32([128, 128])), None)), &[], false),
+        );
+        g.build().expect("sound")
+    };
+    for (graph, rows_of_least) in [(tokens(), Some(1)), (wide, None)] {
+        let of = |memory: u64| {
+            let options = TrainOptions::default().micro_batch(MicroBatch::Auto).memory(memory);
+            Trainer::new(&graph, &recipe(), &Device::cpu(), &options)
+        };
+        let told = |memory: u64| match of(memory) {
+            Err(TrainerError::OutOfMemory { needed, rows, .. }) => (needed.0, rows),
+            other => unreachable!("{other:?}"),
+        };
+        let (least, rows) = told(4096);
+        assert_eq!(rows, rows_of_least);
+        assert_eq!(of(least).expect("as much as is told").plan().bytes(), least);
+        for memory in [least - 1, least / 2] {
+            assert_eq!(told(memory), (least, rows));
+        }
+    }
+}
+
+/// An op of the user's that counts how often its types are asked for: a number of times for each program that is made.
+#[derive(Clone, Default)]
+struct Counted(Arc<AtomicUsize>);
+
+impl CustomOp for Counted {
+    fn types(&self, call: &CustomTypes<'_>) -> Result<Vec<ValueType>, CustomFailure> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Ok(call.operands.to_vec())
+    }
+
+    fn run(&self, call: &CustomCall<'_>) -> Result<Vec<Tensor>, CustomFailure> {
+        Ok(vec![call.result(0, &call.values::<i32>(0)?)?])
+    }
+}
+
+/// Each size is compiled once, the smallest too, which is looked at first for what speaks against cutting.
+#[test]
+fn each_micro_batch_is_compiled_once() {
+    let graph = {
+        let g = GraphBuilder::new("counted");
+        let n = || sym("n", 1..=64);
+        let (x, class) = (g.input("x", f32([n(), 8.into()])), g.input("class", i32([n()])));
+        let class = g.custom("test.counted", "", &[class], [i32([n()])])[0];
+        let h = g.gelu(g.linear(x, g.param("fc1.weight", f32([64, 8])), None));
+        let y = g.linear(h, g.param("fc2.weight", f32([4, 64])), None);
+        let (loss, weight) = g.softmax_cross_entropy(y, class, None, Default::default());
+        g.output("loss", loss);
+        g.output("weight", weight);
+        g.build().expect("sound")
+    };
+    let counted = Counted::default();
+    let ops = CustomOps::new().with("test.counted", counted.clone()).expect("free");
+    let device = Device::cpu().with_custom_ops(ops);
+    let recipe = Recipe::new(Sgd::default()).rows_apart("n");
+    let made = |micro: MicroBatch, memory: u64| {
+        let compile = Options::default().opt(OptOptions::without("recompute"));
+        let options = TrainOptions::default().micro_batch(micro).memory(memory).compile(compile);
+        let before = counted.0.load(Ordering::SeqCst);
+        let bytes = Trainer::new(&graph, &recipe, &device, &options).map(|trainer| trainer.plan().bytes());
+        (bytes, counted.0.load(Ordering::SeqCst) - before)
+    };
+    let sizes = micro_batch_sizes(&graph, &recipe);
+    let least = sizes.iter().map(|&rows| made(MicroBatch::Rows(rows), u64::MAX).0.expect("there is enough"));
+    let least: Vec<u64> = least.collect();
+    let fits = *least.iter().min().expect("seven sizes");
+    // Where nothing fits, and where a small one does.
+    for memory in [64, fits] {
+        let tried = least.iter().position(|&bytes| bytes <= memory).map_or(sizes.len(), |first| first + 1);
+        assert!(tried > 3, "{least:?}");
+        let each: Vec<_> = sizes[..tried].iter().map(|&rows| made(MicroBatch::Rows(rows), memory)).collect();
+        let counts: Vec<usize> = each.iter().map(|(_, count)| *count).collect();
+        assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
+        assert_eq!(made(MicroBatch::Auto, memory).1, counts.iter().sum::<usize>(), "{counts:?}");
+    }
 }
 
 /// What is said of a program that needs more than there is.
@@ -458,4 +674,4 @@ macro_rules! on_devices {
         }
     };
 }
-on_devices! { cut_batches_are_whole_ones submissions_have_the_same_bits data_sets_are_cut_by_their_index shares_of_rows an_infinite_micro_batch_changes_nothing batch_norm_is_that_of_micro_batches }
+on_devices! { cut_batches_are_whole_ones submissions_have_the_same_bits data_sets_are_cut_by_their_index shares_of_rows an_infinite_micro_batch_changes_nothing nothing_of_an_update_runs_that_cannot_end batch_norm_is_that_of_micro_batches }

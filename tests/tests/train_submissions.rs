@@ -5,8 +5,15 @@ use pumice::train::{
     Adam, AdamW, Batch, Group, Init, OnNonfinite, Recipe, Report, Schedule, TrainOptions, Trainer,
     TrainerError, names,
 };
-use pumice::{Device, Graph, GraphBuilder, Tensor, TensorView, f32, i32, sym};
+use pumice::{Bindings, Device, DeviceKind, Graph, GraphBuilder, Tensor, TensorView, f32, i32, sym};
+use pumice_cpu_ref::interp::Interpreter;
+use pumice_plan::{CheckedPlan, Span, StepId};
+use pumice_runtime::device::FillWeights;
+use pumice_runtime::{DeviceError, DeviceSession, HostOps, Loaded, RuntimeError, StepTime};
+use pumice_types::Target;
 use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Instant;
 
 /// Numbers in [0, 1) that follow from their place.
@@ -354,6 +361,152 @@ fn what_is_wrong_is_told_before_anything_runs() {
     // After a batch that had everything, one that lacks an input lacks it still.
     let missing = without(&mut trainer, Batch::new().with("x", x()));
     assert!(missing.contains("no value for input `class`"), "{missing}");
+}
+
+/// What a stop says: also by what the loss is multiplied from now on, where it is, and nothing of that where it is not.
+#[test]
+fn a_stop_says_the_scale_of_the_loss() {
+    let graph = network(Has::default());
+    let recipe = recipe().on_nonfinite(OnNonfinite::Stop);
+    for steps in [1, 4] {
+        for (recipe, expected) in [(recipe.clone(), None), (recipe.clone().loss_scale(), Some(32_768.0))] {
+            let mut trainer = trainer(&graph, &recipe.steps_per_submission(steps), &Device::cpu());
+            let told = trainer.run([points(1, 9), infinite(9)]).last().expect("two").expect_err("it stops");
+            let TrainerError::NotFinite { update: 2, loss, norm, scale } = &told else {
+                unreachable!("{told}")
+            };
+            assert!(!loss.is_finite() && !norm.is_finite() && *scale == expected, "{told}");
+            let said = if expected.is_some() {
+                ", the scale of the loss is now 32768; weights"
+            } else {
+                "; weights"
+            };
+            assert!(told.to_string().contains(&format!("the norm of the gradients {norm}{said}")), "{told}");
+            // The next one begins where this one said.
+            let again = trainer.run([infinite(9)]).last().expect("one").expect_err("it stops");
+            let TrainerError::NotFinite { scale, .. } = again else { unreachable!("{again}") };
+            assert_eq!(scale, expected.map(|scale| scale / 2.0));
+        }
+    }
+}
+
+/// Runs and accesses of a device until it is lost; it answers all that is asked later, by another error.
+#[derive(Default)]
+struct Fate {
+    runs: AtomicI64,
+    lost: AtomicBool,
+}
+
+impl Fate {
+    fn access(&self) -> Result<(), DeviceError> {
+        let call = || DeviceError::Call { call: "vkQueueSubmit".into(), code: "ERROR_UNKNOWN".into() };
+        if self.lost.load(Ordering::SeqCst) { Err(call()) } else { Ok(()) }
+    }
+
+    fn run(&self) -> Result<(), DeviceError> {
+        self.access()?;
+        if self.runs.fetch_sub(1, Ordering::SeqCst) > 0 {
+            return Ok(());
+        }
+        self.lost.store(true, Ordering::SeqCst);
+        Err(DeviceError::Lost("it was pulled out".into()))
+    }
+}
+
+/// The interpreter with a fate.
+struct Doomed<T> {
+    inner: T,
+    fate: Arc<Fate>,
+}
+
+impl pumice_runtime::Device for Doomed<Interpreter> {
+    fn name(&self) -> String {
+        self.inner.name()
+    }
+
+    fn target(&self) -> &Target {
+        self.inner.target()
+    }
+
+    fn load(&self, plan: CheckedPlan, host: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError> {
+        Ok(Arc::new(Doomed { inner: self.inner.load(plan, host)?, fate: self.fate.clone() }))
+    }
+}
+
+impl Loaded for Doomed<Arc<dyn Loaded>> {
+    fn write_weights(&self, span: Span, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.inner.write_weights(span, bytes)
+    }
+
+    fn stream(&self, stream: usize, fill: &mut FillWeights<'_>) -> Result<(), DeviceError> {
+        self.inner.stream(stream, fill)
+    }
+
+    fn read_weights(&self, span: Span, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.inner.read_weights(span, bytes)
+    }
+
+    fn run_load(&self, steps: &[StepId]) -> Result<(), DeviceError> {
+        self.inner.run_load(steps)
+    }
+
+    fn session(self: Arc<Self>) -> Result<Box<dyn DeviceSession>, DeviceError> {
+        let session = Arc::clone(&self.inner).session()?;
+        Ok(Box::new(Doomed { inner: session, fate: self.fate.clone() }))
+    }
+
+    fn prepare(&self, runs: &[usize]) -> Result<(), DeviceError> {
+        self.inner.prepare(runs)
+    }
+}
+
+impl DeviceSession for Doomed<Box<dyn DeviceSession>> {
+    fn write(&mut self, span: Span, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.fate.access()?;
+        self.inner.write(span, bytes)
+    }
+
+    fn read(&mut self, span: Span, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.fate.access()?;
+        self.inner.read(span, bytes)
+    }
+
+    fn run(&mut self, run: usize, bindings: &Bindings, repeats: u32) -> Result<(), DeviceError> {
+        self.fate.run()?;
+        self.inner.run(run, bindings, repeats)
+    }
+
+    fn run_profiled(&mut self, run: usize, bindings: &Bindings) -> Result<Vec<StepTime>, DeviceError> {
+        self.fate.run()?;
+        self.inner.run_profiled(run, bindings)
+    }
+
+    fn fork(&mut self) -> Result<Box<dyn DeviceSession>, DeviceError> {
+        self.inner.fork()
+    }
+}
+
+/// After a device is lost the error says so, and not what reading counts from it said then.
+#[test]
+fn the_first_error_of_a_lost_device_is_told() {
+    for (steps, runs) in [(1, 1), (1, 2), (4, 1), (4, 2)] {
+        let fate = Arc::new(Fate { runs: AtomicI64::new(i64::MAX), lost: AtomicBool::new(false) });
+        let doomed = Doomed { inner: Interpreter::of_machine(), fate: fate.clone() };
+        let device = Device::from_runtime(Arc::new(doomed), DeviceKind::Interpreter);
+        let recipe = recipe().accumulate(runs).steps_per_submission(steps);
+        let mut trainer = trainer(&network(Has::default()), &recipe, &device);
+        assert!(trainer.update(&[points(1, 5)]).expect("it is there yet").made);
+        fate.runs.store(0, Ordering::SeqCst);
+        let batches: Vec<Batch> = (0..8).map(|i| points(i, 5)).collect();
+        let told: Vec<_> = trainer.run(batches).collect();
+        let [Err(told)] = &told[..] else { unreachable!("{told:?}") };
+        let lost =
+            |e: &TrainerError| matches!(e, TrainerError::Run(RuntimeError::Device(DeviceError::Lost(_))));
+        assert!(lost(told), "{steps} steps a submission of {runs} batches: {told}");
+        assert_eq!(told.to_string(), "the device was lost: it was pulled out");
+        // Later calls say what they meet.
+        assert!(trainer.update(&[points(1, 5)]).is_err_and(|e| !lost(&e)));
+    }
 }
 
 /// An MLP 784-128-10.

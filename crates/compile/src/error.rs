@@ -77,7 +77,7 @@ pub enum CompileError {
         "the program needs {needed} (weights {weights}, states {states}, scratch {scratch}), {target} has {available}; use narrower params, a smaller upper bound of a symbol, or a smaller model"
     )]
     OutOfMemory {
-        /// Sum of all regions.
+        /// Of weights, states and scratch together, where everything is computed again that may be.
         needed: Bytes,
         /// Of weights.
         weights: Bytes,
@@ -85,6 +85,8 @@ pub enum CompileError {
         states: Bytes,
         /// Of scratch.
         scratch: Bytes,
+        /// Of inputs, outputs and frames, which the limit does not count; 0 where weights alone are too large.
+        besides: Bytes,
         /// What there is.
         available: Bytes,
         /// The target.

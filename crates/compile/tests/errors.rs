@@ -122,12 +122,13 @@ fn tensors_that_fit_alone_and_not_together() {
     };
     let e = refusal(build(5), &small(), &Options::default());
     let text = e.to_string();
-    let CompileError::OutOfMemory { needed, weights, states, scratch, available, target } = e else {
+    let CompileError::OutOfMemory { needed, weights, states, scratch, besides, available, target } = e else {
         panic!("{text}")
     };
     assert_eq!((weights, states), (Bytes(5 * 8 * KIB), Bytes(3 * 8 * KIB)));
     assert!(scratch > Bytes::ZERO && scratch <= Bytes(16 * KIB), "{scratch}");
     assert_eq!(needed, weights + states + scratch);
+    assert!(besides >= Bytes(2 * 8 * KIB), "the input and the output `y`: {besides}");
     assert_eq!((available, target.as_str()), (Bytes(64 * KIB), "small"));
     let parts =
         ["weights 40.0 KiB", "states 24.0 KiB", "small has 64.0 KiB", "narrower params", "upper bound"];

@@ -80,6 +80,27 @@ fn a_limit_that_cannot_be_kept_says_what_is_needed() {
     }
 }
 
+/// What is told is what the program needs where everything is computed again that may be: whatever the limit was, that
+/// much is enough, and no limit below it is.
+#[test]
+fn what_is_needed_is_enough_and_no_less_is() {
+    for layers in [1, 2, 4, 8] {
+        let graph = deep(layers);
+        let all = bytes(&plan(&graph, &Options::default()).expect("it fits"));
+        let told = |limit: u64| match plan(&graph, &Options::default().memory(limit)) {
+            Err(CompileError::OutOfMemory { needed, .. }) => needed.0,
+            other => panic!("{layers} layers in {limit}: {other:?}"),
+        };
+        let needed = told(0);
+        assert!(layers < 4 || 4 * needed < 3 * all, "{layers} layers: {needed} of {all}");
+        let less = plan(&graph, &Options::default().memory(needed)).expect("as much as is told");
+        assert_eq!(bytes(&less), needed);
+        for limit in [needed / 2, needed - needed / 10, needed - needed / 50, needed - 1] {
+            assert_eq!(told(limit), needed, "{layers} layers in {limit}");
+        }
+    }
+}
+
 #[test]
 fn the_pass_can_be_left_out() {
     let graph = deep(4);
@@ -93,7 +114,6 @@ fn the_pass_can_be_left_out() {
 }
 
 /// Large values that only late steps read are made late, and no level is added.
-
 #[test]
 fn steps_with_slack_wait() {
     let g = GraphBuilder::new("slack");

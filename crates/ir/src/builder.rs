@@ -469,8 +469,9 @@ impl GraphBuilder {
         own.and_then(|v| inner.graph.values.get(v.index())).map(|v| v.ty.clone())
     }
 
-    /// A value of the graph so far as one of this builder.
-    pub(crate) fn value_of(&self, id: ValueId) -> Value {
+    /// A value of the graph so far as one of this builder: of a graph that was opened, whose values keep their ids, the
+    /// way to them without a search by name.
+    pub fn value_of(&self, id: ValueId) -> Value {
         Value { id: Ok(id), graph: self.inner.borrow().id }
     }
 
@@ -586,7 +587,9 @@ impl GraphBuilder {
         if !errors.is_empty() {
             return Err(BuildErrors(errors));
         }
+        let sites = inner.sites();
         let mut graph = inner.graph;
+        graph.sites = sites;
         graph.renumber();
         graph.shrink();
         Ok(graph)

@@ -1,9 +1,11 @@
 //! The finished graph.
 
+use crate::builder::CallSite;
 use crate::entity::{NodeId, ValueId};
 use crate::ops::Op;
 use crate::place::Place;
 use crate::shape::{ValueType, display_dim};
+use crate::sites::Sites;
 use crate::state::Feed;
 use pumice_types::{DimExpr, SymbolId, SymbolTable, Tensor};
 use smallvec::SmallVec;
@@ -167,6 +169,7 @@ pub struct Graph {
     pub(crate) feeds: Vec<Feed>,
     pub(crate) stop: Option<usize>,
     pub(crate) constraints: Vec<Constraint>,
+    pub(crate) sites: Sites,
 }
 
 impl Graph {
@@ -174,7 +177,15 @@ impl Graph {
     pub(crate) fn empty(name: String, symbols: SymbolTable) -> Graph {
         let (nodes, values, outputs) = (Vec::new(), Vec::new(), Vec::new());
         let (feeds, constraints) = (Vec::new(), Vec::new());
-        Graph { name, symbols, nodes, values, outputs, feeds, stop: None, constraints }
+        let (stop, sites) = (None, Sites::default());
+        Graph { name, symbols, nodes, values, outputs, feeds, stop, constraints, sites }
+    }
+
+    /// Where the caller's source made the node of this name, or one that it is a part of (`norm` of `norm.mean`); none
+    /// where a pass did, or text. Graphs that are made of this one know it as well.
+    pub fn site(&self, node: &str) -> Option<CallSite> {
+        let mut wholes = std::iter::successors(Some(node), |name| Some(name.rsplit_once('.')?.0));
+        wholes.find_map(|name| self.sites.find(name))
     }
 
     /// Its name.

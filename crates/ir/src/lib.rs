@@ -27,6 +27,7 @@ mod place;
 mod range;
 pub mod sample;
 pub mod shape;
+mod sites;
 pub mod state;
 mod state_versions;
 pub mod text;

@@ -7,7 +7,7 @@ use pumice_cpu_ref::interp::Interpreter;
 use pumice_cpu_ref::{CustomOps, RefHostOps};
 use pumice_plan::CheckedPlan;
 use pumice_runtime::{HostOps, RuntimeError};
-use pumice_types::{Table, Target};
+use pumice_types::{Bytes, Table, Target};
 #[cfg(feature = "vulkan")]
 use pumice_vulkan::snapshot::DeviceKind as VulkanKind;
 #[cfg(feature = "vulkan")]
@@ -265,6 +265,12 @@ impl Device {
     /// What to compile for.
     pub fn target(&self) -> &Target {
         &self.target
+    }
+
+    /// Bytes that programs can take on it now, by what its driver says is free, or by what it has less what pumice
+    /// holds; none where the device does not know, as the interpreter does not.
+    pub fn free_memory(&self) -> Option<Bytes> {
+        self.inner.free_memory().map(|free| free.min(self.target.limits.memory))
     }
 
     /// Makes the kernels of plans on every processor, without loading them: what the driver keeps of kernels makes

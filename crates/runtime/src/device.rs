@@ -217,6 +217,11 @@ pub trait Device: Send + Sync {
     fn name(&self) -> String;
     /// What to compile for.
     fn target(&self) -> &Target;
+    /// Bytes that weights, states and scratch can take now, besides what the device holds for others; none where the
+    /// device does not know.
+    fn free_memory(&self) -> Option<Bytes> {
+        None
+    }
     /// Takes memory for the weights and makes the plan ready; the caller writes constants and params afterwards.
     /// Pipelines may be made later, when first needed.
     ///

@@ -1,8 +1,9 @@
 //! Inputs of several replays: each row of the first axis is what one of them takes, written by itself.
 
 use crate::bind::check_alone;
-use crate::error::{NameKind, RuntimeError};
+use crate::error::{NameKind, RuntimeError, SymbolSource};
 use crate::executable::Inner;
+use crate::run::match_inputs;
 use crate::session::{Session, check_input_view};
 use crate::tables::part;
 use crate::values::Shape;
@@ -27,10 +28,58 @@ impl Session {
         let i = self.names(&inner).input(name)?;
         check_input_view(&inner, i, &view)?;
         let shape: Shape = std::iter::once(rows).chain(view.shape().iter().copied()).collect();
-        check_alone(&inner.plan, i, &inner.tables.rules[i], &shape)?;
+        check_alone(&inner.plan, i, &inner.tables.rules[i], &shape).map_err(of_row)?;
         check_row(name, row, rows)?;
         let overwritten = inner.tables.runs.iter().any(|r| r.overwrites[i]);
         self.write_input_row(&inner, i, (row, overwritten), &shape, view.bytes())
+    }
+
+    /// Checks what [`Session::bind_input_row`] checks of each of these, and what a run with such rows checks beside,
+    /// and writes nothing: every input of the selected entry is among them, is bound, or is one of `besides`, whose
+    /// extents are constant; symbols have one value each, and a run of the plan is for them.
+    ///
+    /// # Errors
+    /// As [`Session::execute`], before anything is written. Axes are those of a row.
+    pub fn check_input_rows(
+        &mut self,
+        inputs: &[(&str, TensorView<'_>)],
+        rows: u64,
+        besides: &[&str],
+    ) -> Result<(), RuntimeError> {
+        let inner = Arc::clone(&self.inner);
+        match_inputs(&inner, self.names(&inner), inputs, &mut self.work.given)?;
+        self.take_row_shapes(&inner, inputs, rows, besides)?;
+        self.check_extents(&inner, 1).map(|_| ()).map_err(of_row)
+    }
+
+    /// The shape of every input of which rows are given.
+    fn take_row_shapes(
+        &mut self,
+        inner: &Inner,
+        inputs: &[(&str, TensorView<'_>)],
+        rows: u64,
+        besides: &[&str],
+    ) -> Result<(), RuntimeError> {
+        let mut missing = Vec::new();
+        for i in self.names(inner).own_inputs.clone() {
+            let (slot, held) = (&inner.plan.inputs[i], &self.inputs[i]);
+            let shape = &mut self.work.shapes[i];
+            shape.clear();
+            match self.work.given[i].and_then(|g| inputs.get(g)) {
+                Some((_, view)) => {
+                    shape.push(rows);
+                    shape.extend_from_slice(view.shape());
+                }
+                None if besides.contains(&slot.name.as_str()) => {
+                    shape.extend(slot.shape.iter().filter_map(|extent| extent.as_extent()));
+                }
+                None if held.bound && (held.resident || held.copy.is_some()) => {
+                    shape.extend_from_slice(&held.shape);
+                }
+                None => missing.push(slot.name.clone()),
+            }
+        }
+        if missing.is_empty() { Ok(()) } else { Err(RuntimeError::MissingInputs { names: missing }) }
     }
 
     /// Writes a row of an input, which was checked. Where runs overwrite the input it goes to a copy, which the next
@@ -60,6 +109,29 @@ impl Session {
         (held.known, held.bound) = (true, true);
         Ok(())
     }
+}
+
+/// What is wrong with the rows of an input, said of one of them: it has no axis of rows.
+fn of_row(mut error: RuntimeError) -> RuntimeError {
+    let of_source = |by: &mut SymbolSource| {
+        if let SymbolSource::Input { axis, .. } = by {
+            *axis = axis.saturating_sub(1);
+        }
+    };
+    match &mut error {
+        RuntimeError::Rank { expected, given, .. } => {
+            *expected = expected.saturating_sub(1);
+            *given = given.saturating_sub(1);
+        }
+        RuntimeError::Extent { axis, .. } => *axis = axis.saturating_sub(1),
+        RuntimeError::SymbolRange { by, .. } => of_source(by),
+        RuntimeError::DimConstraint { first, second, .. } => {
+            of_source(&mut first.0);
+            of_source(&mut second.0);
+        }
+        _ => {}
+    }
+    error
 }
 
 fn check_row(name: &str, row: u64, rows: u64) -> Result<(), RuntimeError> {

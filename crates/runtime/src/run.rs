@@ -151,7 +151,7 @@ impl Session {
     /// # Errors
     /// Before anything is written:
     /// - [`RuntimeError::NoSteps`], [`RuntimeError::MissingParams`] for params never set, and
-    ///   [`RuntimeError::MissingStates`] for states that begin with what was not given;
+    ///   [`RuntimeError::MissingStates`] for states of the entry that begin with what was not given;
     /// - [`RuntimeError::UnknownName`], [`RuntimeError::Duplicate`], [`RuntimeError::MissingInputs`] or
     ///   [`RuntimeError::InputNotKept`] for an input by its name;
     /// - [`RuntimeError::DType`], [`RuntimeError::Tensor`], [`RuntimeError::Rank`] or
@@ -174,6 +174,19 @@ impl Session {
         span!("run", plan = inner.plan.name.as_str(), steps = options.steps);
         let run = self.prepare(&inner, inputs, options)?;
         self.submit(&inner, run, inputs, options, Clock::Off)
+    }
+
+    /// Checks all that [`Session::execute`] checks before anything is written, and runs nothing.
+    ///
+    /// # Errors
+    /// As [`Session::execute`], before anything is written.
+    pub fn check(
+        &mut self,
+        inputs: &[(&str, TensorView<'_>)],
+        options: &RunOptions,
+    ) -> Result<(), RuntimeError> {
+        let inner = Arc::clone(&self.inner);
+        self.prepare(&inner, inputs, options).map(|_| ())
     }
 
     /// Why no run is for these values of the symbols: a condition of the program excludes them, which every run knows.
@@ -204,15 +217,20 @@ impl Session {
         self.check_given()?;
         match_inputs(inner, self.names(inner), inputs, &mut self.work.given)?;
         self.take_shapes(inner, inputs, options.keep)?;
+        self.check_extents(inner, options.steps)
+    }
+
+    /// The run for the shapes that were taken, and its replays, of which everything is checked.
+    pub(crate) fn check_extents(&mut self, inner: &Inner, steps: u32) -> Result<usize, RuntimeError> {
         self.solve(inner)?;
         let solution = &self.work.solution;
         let run = inner.plan.run_for(self.entry, |id| solution.value(id));
-        let Some(run) = run else { return Err(self.excluded(inner, options.steps)) };
+        let Some(run) = run else { return Err(self.excluded(inner, steps)) };
         output_shapes(inner, self.names(inner), &mut self.work)?;
         if !self.frame_matches(run) {
             self.frame.run = None;
             self.work.frame_ready = false;
-            self.check_replays(inner, run, options.steps)?;
+            self.check_replays(inner, run, steps)?;
         }
         Ok(run)
     }
@@ -469,7 +487,7 @@ impl Session {
 }
 
 /// For each input its position among those given.
-fn match_inputs(
+pub(crate) fn match_inputs(
     inner: &Inner,
     names: &EntryNames,
     inputs: &Inputs<'_>,

@@ -319,13 +319,20 @@ impl Session {
         Ok(())
     }
 
-    /// Every state that begins with what is given has it.
+    /// Every state that begins with what is given, and that the selected entry reads or writes, has it.
     ///
     /// # Errors
     /// [`RuntimeError::MissingStates`].
     pub(crate) fn check_given(&self) -> Result<(), RuntimeError> {
-        let names = self.missing_states();
+        let names = self.missing_states_of_entry();
         if names.is_empty() { Ok(()) } else { Err(RuntimeError::MissingStates { names }) }
+    }
+
+    /// As [`Session::missing_states`], of those that the selected entry reads or writes: what its runs wait for.
+    pub fn missing_states_of_entry(&self) -> Vec<String> {
+        let given = self.names(&self.inner).given.iter();
+        let missing = given.filter(|&&state| self.pending[state]);
+        missing.map(|&state| self.inner.plan.states[state].name.clone()).collect()
     }
 
     /// Names of the states that begin with what is given, and were not given.

@@ -50,6 +50,8 @@ pub(crate) struct EntryNames {
     pub own_outputs: Range<usize>,
     /// Whether a scalar advances with its replays.
     pub advances: bool,
+    /// States that begin with what is given, of those that its runs read or write.
+    pub given: Vec<usize>,
 }
 
 impl EntryNames {
@@ -58,7 +60,7 @@ impl EntryNames {
         Ok(self.own_inputs.start + find(&self.inputs, NameKind::Input, name)?)
     }
 
-    fn new(plan: &Plan, entry: &Entry) -> Result<EntryNames, RuntimeError> {
+    fn new(plan: &Plan, (number, entry): (usize, &Entry)) -> Result<EntryNames, RuntimeError> {
         let (inputs, outputs) = (plan.inputs_of(entry), plan.outputs_of(entry));
         let range = |r: &Range<u32>| r.start as usize..r.end as usize;
         let complete = [(&entry.inputs, inputs.len()), (&entry.outputs, outputs.len())];
@@ -74,8 +76,19 @@ impl EntryNames {
             own_inputs: range(&entry.inputs),
             own_outputs: range(&entry.outputs),
             advances: !entry.advancing.is_empty(),
+            given: given_states(plan, number),
         })
     }
+}
+
+/// Numbers of the states that begin with what is given, of those that the runs of an entry read or write.
+fn given_states(plan: &Plan, entry: usize) -> Vec<usize> {
+    let steps = plan.runs_of(entry).flat_map(|(_, run)| &run.program.steps);
+    let uses = steps.flat_map(|step| &step.uses).map(|u| u.span);
+    let touched: BTreeSet<Span> = uses.filter(|span| span.region == RegionKind::States).collect();
+    let given = plan.states.iter().enumerate().filter(|(_, slot)| slot.init == StateInit::Given);
+    let of_entry = given.filter(|(_, slot)| touched.iter().any(|span| span.overlaps(&slot.span)));
+    of_entry.map(|(state, _)| state).collect()
 }
 
 /// The tables.
@@ -114,7 +127,7 @@ impl Tables {
         scalars::check_slots(plan)?;
         Ok(Tables {
             entries: names(plan, NameKind::Entry, plan.entries.iter().map(|e| &e.name))?,
-            of_entries: plan.entries.iter().map(|e| EntryNames::new(plan, e)).collect::<Result<_, _>>()?,
+            of_entries: of_entries(plan)?,
             params: names(plan, NameKind::Param, plan.params.iter().map(|s| &s.name))?,
             states: names(plan, NameKind::State, plan.states.iter().map(|s| &s.name))?,
             scalars: names(plan, NameKind::Scalar, plan.scalars.iter().map(|s| &s.name))?,
@@ -130,6 +143,10 @@ impl Tables {
             load: LoadIndex::new(plan),
         })
     }
+}
+
+fn of_entries(plan: &Plan) -> Result<Vec<EntryNames>, RuntimeError> {
+    plan.entries.iter().enumerate().map(|entry| EntryNames::new(plan, entry)).collect()
 }
 
 /// The position of a name, or an error that lists the names there are.

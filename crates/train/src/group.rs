@@ -11,8 +11,9 @@ pub struct Group {
 }
 
 impl Group {
-    /// Params whose names are of one of these patterns, in which `*` stands for any characters. A param is in one group
-    /// at most, and every pattern has a param.
+    /// Params whose names are of one of these patterns, in which `*` stands for any characters; a pattern that is the
+    /// name of a param, stars included, is of that param alone. A param is in one group at most, and every pattern has
+    /// a param.
     pub fn matching<S: Into<String>>(patterns: impl IntoIterator<Item = S>) -> Group {
         let patterns = patterns.into_iter().map(Into::into).collect();
         Group { patterns, weight_decay: None, rate: 1.0, frozen: false, trained: false }

@@ -27,6 +27,7 @@
 
 mod error;
 mod group;
+mod held;
 mod init;
 pub mod names;
 mod numbers;

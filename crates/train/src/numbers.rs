@@ -1,6 +1,7 @@
 //! The numbers that the host computes for each update: learning rates and what the optimizer asks for.
 
 use crate::error::{TrainError, TrainErrors};
+use crate::held::{lost, shown};
 use crate::optimizer::Optimizer;
 use crate::schedule::Schedule;
 use std::sync::Arc;
@@ -28,15 +29,30 @@ impl Numbers {
     /// # Errors
     /// [`TrainError::Recipe`] for a schedule that a recipe must not have.
     pub fn with_schedule(&self, schedule: Schedule) -> Result<Numbers, TrainErrors> {
-        match schedule.mistake() {
-            Some(reason) => Err(TrainErrors(vec![TrainError::Recipe(reason)])),
-            None => Ok(Numbers { schedule, ..self.clone() }),
-        }
+        let numbers = Numbers { schedule, ..self.clone() };
+        let wrong: Vec<String> = match numbers.schedule.mistake() {
+            Some(reason) => vec![reason],
+            None => lost_rates(&numbers.schedule, &numbers.factors),
+        };
+        let wrong: Vec<TrainError> = wrong.into_iter().map(TrainError::Recipe).collect();
+        if wrong.is_empty() { Ok(numbers) } else { Err(TrainErrors(wrong)) }
     }
 
     /// How many numbers a row has.
     pub fn columns(&self) -> usize {
         self.factors.len() + self.optimizer.numbers(1).len()
+    }
+
+    /// What a number of a row is, in words.
+    pub fn name(&self, column: usize) -> String {
+        match column.checked_sub(self.factors.len()) {
+            None if column == 0 => "rate".to_owned(),
+            None => format!("rate of group {column}"),
+            Some(own) => {
+                let name = self.optimizer.numbers(1).get(own).map_or("number", |(name, _)| name);
+                format!("`{name}` of {}", self.optimizer.name())
+            }
+        }
     }
 
     /// The row of the update before which so many were made.
@@ -67,4 +83,19 @@ impl Numbers {
     pub fn known_rows(&self, asked: u64) -> u64 {
         if self.schedule.is_known_ahead() { TABLE_ROWS } else { asked.clamp(1, TABLE_ROWS) }
     }
+}
+
+/// Rates of a schedule that f32 does not hold, by themselves or as a group has them; `factors` are those of
+/// [`Numbers`]. What a form falls to before its end may be as small as it is.
+pub(crate) fn lost_rates(schedule: &Schedule, factors: &[f64]) -> Vec<String> {
+    let stated = schedule.stated();
+    let said = |(group, factor): (usize, &f64)| {
+        let of_group = if group == 0 { String::new() } else { format!(" of group {group}") };
+        let rates = stated.iter().map(|&(name, rate)| (name, rate * factor));
+        let said = rates.filter_map(move |(name, rate)| {
+            Some(format!("{name}{of_group} is {}, which is {} in f32", shown(rate), lost(rate)?))
+        });
+        said.collect::<Vec<_>>()
+    };
+    factors.iter().enumerate().flat_map(said).collect()
 }

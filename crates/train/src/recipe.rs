@@ -156,9 +156,19 @@ impl Recipe {
         Recipe { per_micro_batch: true, ..self }
     }
 
+    /// What the schedule's rate is multiplied by, for params in no group and of each group.
+    pub(crate) fn factors(&self) -> Vec<f64> {
+        [1.0].into_iter().chain(self.groups.iter().map(|group| group.rate)).collect()
+    }
+
     /// Inputs that are a data set.
     pub fn data_inputs(&self) -> &[String] {
         self.data_set.as_ref().map_or(&[], |data| &data.inputs)
+    }
+
+    /// Whether updates are made whatever loss and gradients are.
+    pub fn is_unguarded(&self) -> bool {
+        self.unguarded
     }
 
     /// How many runs an update is made of.

@@ -1,5 +1,6 @@
 //! Learning rates by the number of updates that were made.
 
+use crate::held::shown;
 use std::f64::consts::PI;
 use std::fmt;
 use std::sync::Arc;
@@ -112,6 +113,17 @@ impl Schedule {
         (!first.is_finite()).then(|| format!("a {self:?} begins with {first}"))
     }
 
+    /// The rates that it is made of: its peak and what it ends with; of a function of one's own the first one.
+    pub(crate) fn stated(&self) -> Vec<(&'static str, f64)> {
+        match self.form {
+            Form::Custom(_) => vec![("the first rate", self.rate(0))],
+            Form::Linear | Form::Cosine | Form::Polynomial { .. } => {
+                vec![("the rate", self.peak), ("the last rate", self.last)]
+            }
+            _ => vec![("the rate", self.peak)],
+        }
+    }
+
     /// Whether its rates are known as far as anybody asks: a function of one's own may know no more than it needs.
     pub(crate) fn is_known_ahead(&self) -> bool {
         !matches!(self.form, Form::Custom(_))
@@ -173,6 +185,7 @@ impl fmt::Debug for Schedule {
             Form::Custom(_) => "custom",
         };
         let Schedule { peak, warmup, total, .. } = self;
+        let peak = shown(*peak);
         write!(f, "{form} rate of {peak}, {warmup} updates of warm-up, total {total:?}")
     }
 }

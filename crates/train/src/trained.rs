@@ -2,11 +2,12 @@
 
 use crate::error::TrainError;
 use crate::group::Group;
+use crate::held::{lost, outside, shown};
 use crate::names::{LOSS, PENALTY, WEIGHT};
-use crate::numbers::TABLE_ROWS;
+use crate::numbers::{TABLE_ROWS, lost_rates};
 use crate::optimizer::Slot;
 use crate::optimizer::trial::forgotten;
-use crate::pattern::matches;
+use crate::pattern::Pattern;
 use crate::recipe::{OnNonfinite, Recipe};
 use pumice_ir::{Graph, ValueId};
 use pumice_types::DType;
@@ -34,47 +35,35 @@ pub struct Trained {
 
 /// The params that a recipe trains, in the order of the graph, and what is wrong.
 pub(crate) fn trained(graph: &Graph, recipe: &Recipe) -> (Vec<Trained>, Vec<TrainError>) {
-    let mut wrong = Vec::new();
-    wrong.extend(wrong_outputs(graph));
-    wrong.extend(wrong_recipe(recipe));
-    wrong.extend(wrong_groups(graph, &recipe.groups));
-    wrong.extend(wrong_states(graph));
+    let params = param_names(graph);
+    let groups = Members::of(&recipe.groups, &params);
+    let of_groups = wrong_groups(&params, &groups);
+    let mut wrong = [wrong_outputs(graph), wrong_recipe(recipe), of_groups, wrong_states(graph)].concat();
     let [loss, weight, penalty] = [LOSS, WEIGHT, PENALTY].map(|name| moving(graph, &outputs(graph, &[name])));
     let has_loss = graph.outputs().iter().any(|o| o.name == LOSS);
     let mut all = Vec::new();
     for v in graph.params() {
         let name = &graph.value(v).name;
-        let (group, own) = group_of(name, &recipe.groups);
+        let (group, own) = group_of(name, &groups, &recipe.groups);
         if own.is_some_and(|group| group.frozen) {
             continue;
         }
         let (by_loss, by_penalty) = (loss.contains(&v), penalty.contains(&v));
         let Some(shape) = trainable(graph, v) else {
-            if own.is_some_and(|group| group.trained) {
-                let encoding = graph.ty(v).display(graph.symbols());
-                wrong.push(TrainError::NotTrainable { param: name.to_string(), encoding });
-            }
+            let asked = own.is_some_and(|group| group.trained);
+            wrong.extend(asked.then(|| not_trainable(graph, v)));
             continue;
         };
-        if !by_loss && !by_penalty && (recipe.allow_unused || !has_loss) {
+        let (reached, param) = (by_loss || by_penalty, name.to_string());
+        if !reached && (recipe.allow_unused || !has_loss) {
             continue;
         }
-        if !by_loss && !by_penalty {
-            wrong.push(TrainError::NotReached { param: name.to_string() });
-        }
-        if weight.contains(&v) {
-            wrong.push(TrainError::WeightMoves { param: name.to_string() });
-        }
+        wrong.extend((!reached).then(|| TrainError::NotReached { param: param.clone() }));
+        wrong.extend(weight.contains(&v).then(|| TrainError::WeightMoves { param: param.clone() }));
         let weight_decay = own.and_then(|group| group.weight_decay);
-        all.push(Trained {
-            name: name.to_string(),
-            group,
-            weight_decay: weight_decay.unwrap_or_else(|| recipe.optimizer.weight_decay()),
-            slots: recipe.optimizer.slots(&shape),
-            shape,
-            by_loss,
-            by_penalty,
-        });
+        let slots = recipe.optimizer.slots(&shape);
+        let weight_decay = weight_decay.unwrap_or_else(|| recipe.optimizer.weight_decay());
+        all.push(Trained { name: param, shape, group, weight_decay, slots, by_loss, by_penalty });
     }
     wrong.extend(wrong_update(recipe, &all, wrong.is_empty()));
     (all, wrong)
@@ -86,14 +75,47 @@ fn trainable(graph: &Graph, v: ValueId) -> Option<Vec<u64>> {
     ty.encoding.plain().filter(|dtype| dtype.is_float()).and_then(|_| ty.static_shape())
 }
 
+fn param_names(graph: &Graph) -> Vec<String> {
+    graph.params().into_iter().map(|v| graph.value(v).name.to_string()).collect()
+}
+
+fn not_trainable(graph: &Graph, v: ValueId) -> TrainError {
+    let (param, encoding) = (graph.value(v).name.to_string(), graph.ty(v).display(graph.symbols()));
+    TrainError::NotTrainable { param, encoding }
+}
+
 /// The group of a param and its number from 1; 0 for those in none.
-fn group_of<'r>(param: &str, groups: &'r [Group]) -> (usize, Option<&'r Group>) {
-    let found = groups.iter().position(|group| is_in(param, group));
+fn group_of<'r>(param: &str, members: &[Members<'_>], groups: &'r [Group]) -> (usize, Option<&'r Group>) {
+    let found = members.iter().position(|group| group.has(param));
     found.map_or((0, None), |i| (i + 1, groups.get(i)))
 }
 
-fn is_in(param: &str, group: &Group) -> bool {
-    group.patterns.iter().any(|pattern| matches(pattern, param))
+/// Who is in a group.
+struct Members<'r> {
+    patterns: Vec<Pattern<'r>>,
+    texts: &'r [String],
+}
+
+impl<'r> Members<'r> {
+    /// Of each group, among these params.
+    fn of(groups: &'r [Group], params: &[String]) -> Vec<Members<'r>> {
+        let pattern = |text: &'r String| Pattern::among(text, params.iter().map(String::as_str));
+        let of = |group: &'r Group| Members {
+            patterns: group.patterns.iter().map(pattern).collect(),
+            texts: &group.patterns,
+        };
+        groups.iter().map(of).collect()
+    }
+
+    fn has(&self, param: &str) -> bool {
+        self.patterns.iter().any(|pattern| pattern.matches(param))
+    }
+
+    /// Patterns that none of these params is of.
+    fn unmatched(&self, params: &[String]) -> impl Iterator<Item = &'r String> {
+        let none = |pattern: &Pattern<'_>| !params.iter().any(|name| pattern.matches(name));
+        self.patterns.iter().zip(self.texts).filter(move |(pattern, _)| none(pattern)).map(|(_, text)| text)
+    }
 }
 
 /// `loss`, `weight` and `penalty` are one float each.
@@ -116,16 +138,14 @@ fn wrong_outputs(graph: &Graph) -> Vec<TrainError> {
 }
 
 /// Patterns match, and a param is in one group.
-fn wrong_groups(graph: &Graph, groups: &[Group]) -> Vec<TrainError> {
-    let params: Vec<String> = graph.params().into_iter().map(|v| graph.value(v).name.to_string()).collect();
+fn wrong_groups(params: &[String], groups: &[Members<'_>]) -> Vec<TrainError> {
     let mut wrong = Vec::new();
     for (group, number) in groups.iter().zip(1..) {
-        let unmatched = group.patterns.iter().filter(|p| !params.iter().any(|name| matches(p, name)));
+        let unmatched = group.unmatched(params);
         wrong.extend(unmatched.map(|p| TrainError::NoMatch { pattern: p.clone(), group: number }));
     }
-    for param in &params {
-        let mut of =
-            groups.iter().zip(1..).filter(|(group, _)| is_in(param, group)).map(|(_, number)| number);
+    for param in params {
+        let mut of = groups.iter().zip(1..).filter(|(group, _)| group.has(param)).map(|(_, number)| number);
         if let (Some(first), Some(second)) = (of.next(), of.next()) {
             wrong.push(TrainError::TwoGroups { param: param.clone(), first, second });
         }
@@ -180,10 +200,30 @@ fn wrong_settings(recipe: &Recipe) -> Vec<TrainError> {
     wrong
 }
 
+/// Numbers of a recipe that are right but for f32, which does not hold them; those of the optimizer are its own to
+/// tell.
+fn lost_numbers(recipe: &Recipe) -> Vec<TrainError> {
+    let decay = |group: &Group| group.weight_decay.filter(|decay| *decay >= 0.0);
+    let decays =
+        recipe.groups.iter().zip(1..).filter_map(|(group, number)| {
+            Some((format!("the weight decay of group {number}"), decay(group)?))
+        });
+    let clip = recipe.clip_norm.filter(|most| *most > 0.0);
+    let numbers = decays.chain(clip.map(|most| ("the norm to which gradients are clipped".to_owned(), most)));
+    let said = numbers.filter_map(|(name, number)| {
+        Some(format!("{name} is {}, which is {} in f32", shown(number), lost(number)?))
+    });
+    let rates = recipe.schedule.mistake().is_none().then(|| lost_rates(&recipe.schedule, &recipe.factors()));
+    rates.into_iter().flatten().chain(said).map(TrainError::Recipe).collect()
+}
+
 /// What a recipe says against itself.
 fn wrong_recipe(recipe: &Recipe) -> Vec<TrainError> {
     let mut wrong = Vec::new();
-    wrong.extend(recipe.optimizer.mistake().map(|reason| of_optimizer(recipe, reason)));
+    // One of one's own may not look after its decay.
+    let decay = || outside("weight_decay", recipe.optimizer.weight_decay(), 0.0, f64::INFINITY);
+    let mistake = recipe.optimizer.mistake().or_else(decay);
+    wrong.extend(mistake.map(|reason| of_optimizer(recipe, reason)));
     wrong.extend(recipe.schedule.mistake().map(TrainError::Recipe));
     let mut say = |wrong_so: bool, what: &str| {
         if wrong_so {
@@ -204,6 +244,7 @@ fn wrong_recipe(recipe: &Recipe) -> Vec<TrainError> {
     );
     say(recipe.unguarded && guarded, "what is unguarded neither clips, accumulates, scales nor skips");
     wrong.extend(wrong_settings(recipe));
+    wrong.extend(lost_numbers(recipe));
     wrong
 }
 

@@ -1,10 +1,10 @@
 //! What a wrong graph or recipe gets: every mistake at once, as text.
 
 use pumice_ir::ops::cum_prod::CumProd;
-use pumice_ir::{FeedKind, Graph, GraphBuilder, f32, i32, tensor};
+use pumice_ir::{FeedKind, Graph, GraphBuilder, f16, f32, i32, tensor};
 use pumice_train::{
-    Adam, AdamW, Group, Init, OnNonfinite, Optimizer, Recipe, Rule, Schedule, Sgd, Slot, UpdateCx, Updated,
-    micro_batch_graphs, step_graphs,
+    Adam, AdamW, Group, Init, Lion, OnNonfinite, Optimizer, Recipe, RmsProp, Rule, Schedule, Sgd, Slot,
+    UpdateCx, Updated, micro_batch_graphs, step_graphs,
 };
 use pumice_types::{DType, DimExpr, Encoding, Scheme, SymbolId};
 
@@ -125,6 +125,33 @@ fn groups() {
     );
 }
 
+/// A param whose name has a star is named by its name, without those that the star would stand for.
+#[test]
+fn names_with_stars() {
+    let starred = graph(|g| {
+        let all = ["a*c", "abc", "a"].map(|name| g.param(name, f32([3])));
+        g.output(
+            "loss",
+            all.map(|w| g.reduce_mean(g.square(w), &[], false))
+                .into_iter()
+                .reduce(|a, b| g.add(a, b))
+                .expect("three"),
+        );
+    });
+    let groups = recipe().group(Group::matching(["a*c"]).frozen()).group(Group::matching(["ab*"]).rate(0.5));
+    let made = step_graphs(&starred, &groups).expect("each is in one");
+    let trained: Vec<_> = made.trained.iter().map(|p| (p.name.as_str(), p.group)).collect();
+    assert_eq!(trained, [("abc", 2), ("a", 0)]);
+    let params: [(&str, &[u64]); 3] = [("a*c", &[2]), ("abc", &[2]), ("a", &[2])];
+    let init = Init::new().rule("*", Rule::Zeros).rule("a*c", Rule::Ones);
+    let values: Vec<Vec<f32>> =
+        init.tensors(&params, 1).expect("rules").iter().map(|t| t.to_vec().expect("f32")).collect();
+    assert_eq!(values, [[1.0; 2], [0.0; 2], [0.0; 2]]);
+    // It is a name where another param has its value as well.
+    let beside = init.tensors_beside(&params[1..], &params[..1], 1).expect("rules");
+    assert!(beside.iter().all(|t| t.to_vec::<f32>().expect("f32") == [0.0; 2]));
+}
+
 #[test]
 fn recipes() {
     let right = graph(|g| _ = squares(g));
@@ -162,6 +189,74 @@ fn schedules() {
         let said = wrong(schedule);
         assert!(said.starts_with(first) && said.ends_with(why), "{said}");
     }
+}
+
+/// Numbers that are sound in f64 and none in f32 are told by name and value; so are shares that are 1 there.
+#[test]
+fn numbers_that_f32_does_not_hold() {
+    let graph = graph(|g| {
+        squares(g);
+        g.output("penalty", g.reduce_sum(g.param("b", f32([3])), &[], false));
+    });
+    let wrong = recipe()
+        .schedule(Schedule::linear(1e-60).last(1e300).total(9))
+        .group(Group::matching(["b"]).weight_decay(1e300).rate(1e300))
+        .clip_norm(1e-50);
+    assert_eq!(
+        said(&graph, &wrong),
+        "5 mistakes in what is to be trained:
+  the recipe: the rate is 1e-60, which is 0 in f32
+  the recipe: the last rate is 1e300, which is inf in f32
+  the recipe: the rate of group 1 is 1e240, which is inf in f32
+  the recipe: the weight decay of group 1 is 1e300, which is inf in f32
+  the recipe: the norm to which gradients are clipped is 1e-50, which is 0 in f32"
+    );
+    let wrong = |recipe: Recipe| said(&graph, &recipe).lines().skip(1).collect::<Vec<_>>().join("\n");
+    let below_one = 1.0 - 1e-9;
+    let cases: [(Recipe, &str); 8] = [
+        (
+            Recipe::new(AdamW { weight_decay: 1e300, ..AdamW::default() }),
+            "AdamW: weight_decay is 1e300, which is inf in f32",
+        ),
+        (
+            Recipe::new(Sgd { weight_decay: 1e-50, ..Sgd::default() }),
+            "SGD: weight_decay is 1e-50, which is 0 in f32",
+        ),
+        (
+            Recipe::new(Adam { epsilon: 1e-46, ..Adam::default() }),
+            "Adam: epsilon is 1e-46, which is 0 in f32",
+        ),
+        (
+            Recipe::new(Adam { beta2: below_one, ..Adam::default() }),
+            "Adam: beta2 is 0.999999999, which is 1 in f32",
+        ),
+        (
+            Recipe::new(AdamW { beta1: below_one, ..AdamW::default() }),
+            "AdamW: beta1 is 0.999999999, which is 1 in f32",
+        ),
+        (
+            Recipe::new(Lion { beta2: below_one, ..Lion::default() }),
+            "Lion: beta2 is 0.999999999, which is 1 in f32",
+        ),
+        (
+            Recipe::new(RmsProp { alpha: below_one, ..RmsProp::default() }),
+            "RMSprop: alpha is 0.999999999, which is 1 in f32",
+        ),
+        (
+            Recipe::new(Adam { weight_decay: -0.5, ..Adam::default() }),
+            "Adam: weight_decay is -0.5, not in 0..inf",
+        ),
+    ];
+    for (recipe, why) in cases {
+        assert_eq!(wrong(recipe), format!("  optimizer {why}"));
+    }
+    // The largest share below 1 that f32 has, and a schedule that falls to next to nothing, are sound.
+    let close = Adam { beta2: f64::from(1.0f32 - f32::EPSILON / 2.0), ..Adam::default() };
+    let falls = Schedule::by(|n| 1e-3 * 1e-60f64.powi((n > 5).into()));
+    assert!(step_graphs(&graph, &Recipe::new(close).schedule(falls)).is_ok());
+    let numbers = step_graphs(&graph, &recipe()).expect("sound").numbers;
+    let told = numbers.with_schedule(Schedule::constant(1e39)).err().expect("f32 ends before").to_string();
+    assert!(told.ends_with("the recipe: the rate is 1e39, which is inf in f32"), "{told}");
 }
 
 /// Momentum that forgets something.
@@ -386,6 +481,87 @@ fn ops_without_gradient() {
     assert!(alone.contains(of_op) && alone.contains("`stop_gradient` before it ends the way"), "{alone}");
     let beside = said(&wrong, &recipe().group(Group::matching(["v"])));
     assert!(beside.starts_with("2 mistakes") && beside.contains(of_op), "{beside}");
+}
+
+/// Mistakes are told of the graph that the user wrote, whatever an entry makes of it: its names, its lines.
+#[test]
+fn places_and_names_are_the_users() {
+    let (mut line, mut in_penalty, mut twice) = (0, 0, 0);
+    let of_loss = graph(|g| {
+        let w = g.param("w", f16([3]));
+        line = line!() + 1;
+        let product = g.cum_prod(g.named("wide").cast(w, DType::F32), CumProd::default());
+        g.output("loss", g.reduce_sum(product, &[], false));
+    });
+    let of_penalty = graph(|g| {
+        squares(g);
+        let v = g.param("v", f32([3]));
+        in_penalty = line!() + 1;
+        let product = g.named("many").cum_prod(v, CumProd::default());
+        g.output("penalty", g.reduce_sum(product, &[], false));
+    });
+    let of_name = graph(|g| {
+        let w = g.param("w", f32([3]));
+        twice = line!() + 1;
+        g.output("loss", g.reduce_sum(g.named("w/m").neg(w), &[], false));
+    });
+    let steps = recipe().steps_per_submission(4);
+    for recipe in
+        [recipe(), recipe().loss_scale(), recipe().accumulate(2), steps.clone(), steps.accumulate(2)]
+    {
+        for (graph, named, line) in [
+            (
+                &of_loss,
+                "cum_prod `cum_prod` has no gradient: products of all values before have no rule yet; it is on the way from `w` to `loss` (`stop_gradient` before it ends the way)",
+                line,
+            ),
+            (
+                &of_penalty,
+                "cum_prod `many` has no gradient: products of all values before have no rule yet; it is on the way from `v` to `penalty` (`stop_gradient` before it ends the way)",
+                in_penalty,
+            ),
+            (&of_name, "the name `w/m` is used twice", twice),
+        ] {
+            let said = step_graphs(graph, &recipe).err().expect("it is wrong").to_string();
+            let place = format!(", at {}:{line}:", file!());
+            let (text, column) = said.rsplit_once(&place).unwrap_or_else(|| panic!("not at {place}: {said}"));
+            assert!(column.parse::<u32>().is_ok(), "{said}");
+            assert_eq!(
+                text,
+                format!(
+                    "1 mistake in what is to be trained:\n  the entry `step`: 1 mistake in the graph:\n  {named}"
+                )
+            );
+        }
+    }
+    // Beside other mistakes, those of loss and penalty are all told.
+    let beside =
+        step_graphs(&of_penalty, &recipe().group(Group::matching(["q"]))).err().expect("two").to_string();
+    assert!(beside.starts_with("2 mistakes") && beside.contains("from `v` to `penalty`"), "{beside}");
+    // What an optimizer of one's own does wrong is where it says.
+    let own = step_graphs(&graph(|g| _ = squares(g)), &Recipe::new(Misshapen))
+        .err()
+        .expect("it is wrong")
+        .to_string();
+    assert!(own.contains(file!()), "{own}");
+}
+
+/// An optimizer whose nodes do not fit each other.
+struct Misshapen;
+
+impl Optimizer for Misshapen {
+    fn name(&self) -> &'static str {
+        "Misshapen"
+    }
+
+    fn slots(&self, _: &[u64]) -> Vec<Slot> {
+        Vec::new()
+    }
+
+    fn update(&self, cx: &UpdateCx<'_>) -> Updated {
+        let wrong = cx.g.matmul(cx.param, cx.rate);
+        Updated { param: wrong, slots: Vec::new() }
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::raw::{CallLog, DeviceShared, Instance, InstanceOptions, MemoryLedger,
 use crate::snapshot::{DeviceKind, Snapshot};
 use crate::staging::Staging;
 use crate::wait_policy::WaitPolicy;
-use pumice_plan::CheckedPlan;
+use pumice_plan::{CheckedPlan, RegionKind};
 use pumice_runtime::device::{Device, DeviceError, HostOps, Loaded, check_limits};
 use pumice_types::target::Figures;
 use pumice_types::{Bytes, Target};
@@ -294,6 +294,10 @@ impl Device for VulkanDevice {
 
     fn target(&self) -> &Target {
         &self.gpu.plan.target
+    }
+
+    fn free_memory(&self) -> Option<Bytes> {
+        crate::memory::free(&self.gpu, RegionKind::Weights)
     }
 
     fn load(&self, plan: CheckedPlan, host: Arc<dyn HostOps>) -> Result<Arc<dyn Loaded>, DeviceError> {

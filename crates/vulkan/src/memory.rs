@@ -266,6 +266,13 @@ fn fill_mapped(
     Ok(place.buffer.fill(place.offset, len, |out| fill(out).map_err(Filled::Source))?)
 }
 
+/// What the heap has free in which a region is put first.
+pub(crate) fn free(gpu: &Gpu, kind: RegionKind) -> Option<Bytes> {
+    let first = gpu.plan.memory_types(kind).first();
+    let heap = first.and_then(|&t| gpu.shared.memory_type(t)).map(|t| t.heap)?;
+    Some(Bytes(gpu.shared.available(heap)))
+}
+
 /// That regions fit together into what their heaps have free.
 pub(crate) fn check_available(gpu: &Gpu, regions: &[&Region]) -> Result<(), DeviceError> {
     let mut by_heap: Vec<(u32, Bytes, Vec<RegionKind>)> = Vec::new();
@@ -306,9 +313,7 @@ fn region_refused(gpu: &Gpu, kind: RegionKind, needed: Bytes, error: CallError) 
     if !error.is_out_of_memory() {
         return device_error(error);
     }
-    let first = gpu.plan.memory_types(kind).first();
-    let heap = first.and_then(|&t| gpu.shared.memory_type(t)).map_or(0, |t| t.heap);
-    out_of_memory(format!("region {kind}"), needed, Bytes(gpu.shared.available(heap)))
+    out_of_memory(format!("region {kind}"), needed, free(gpu, kind).unwrap_or(Bytes::ZERO))
 }
 
 #[cfg(test)]

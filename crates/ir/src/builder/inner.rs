@@ -12,6 +12,7 @@ use crate::ops::Op;
 use crate::ops::source::RandomSource;
 use crate::place::Place;
 use crate::shape::{DimSpec, TypeSpec, ValueType, display_dim};
+use crate::sites::Sites;
 use pumice_types::{DimExpr, Symbol, SymbolTable};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -104,6 +105,13 @@ impl Inner {
             | BuildError::DuplicateName(name) => made(name),
             _ => None,
         }
+    }
+
+    /// Where nodes were made, of this builder and of the graph that it opened.
+    pub(super) fn sites(&self) -> Sites {
+        let first = self.made.iter().filter(|(v, _)| self.graph.value(**v).def.1 == 0);
+        let named = first.map(|(&v, &site)| (Arc::clone(&self.graph.value(v).name), site));
+        self.graph.sites.and(named.collect())
     }
 
     /// For what a turn begins with, which a method of the builder makes, the first result of its loop.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// A walk back.
 pub(super) struct Reverse<'a> {
     g: &'a GraphBuilder,
-    tape: &'a Tape,
+    tape: &'a Tape<'a>,
     loss: ValueId,
     wanted: &'a [ValueId],
     /// Contributions to the gradient of each value, the last node's first.
@@ -26,7 +26,7 @@ pub(super) struct Reverse<'a> {
 impl<'a> Reverse<'a> {
     pub(super) fn new(
         g: &'a GraphBuilder,
-        tape: &'a Tape,
+        tape: &'a Tape<'a>,
         loss: ValueId,
         wanted: &'a [ValueId],
     ) -> Reverse<'a> {
@@ -38,7 +38,7 @@ impl<'a> Reverse<'a> {
         self.pass(self.tape)
     }
 
-    fn pass(&mut self, tape: &Tape) -> Result<(), GradError> {
+    fn pass(&mut self, tape: &Tape<'_>) -> Result<(), GradError> {
         for entry in tape.entries.iter().rev() {
             match *entry {
                 Entry::Node(id) => self.node(tape, id)?,
@@ -69,7 +69,7 @@ impl<'a> Reverse<'a> {
         Some(sum)
     }
 
-    fn node(&mut self, tape: &Tape, id: NodeId) -> Result<(), GradError> {
+    fn node(&mut self, tape: &Tape<'_>, id: NodeId) -> Result<(), GradError> {
         let node = self.g.look(|graph| graph.node(id).clone());
         let upstream: Vec<Option<Value>> = node.outputs.iter().map(|&v| self.total(v)).collect();
         if upstream.iter().all(Option::is_none) {
@@ -81,7 +81,7 @@ impl<'a> Reverse<'a> {
                 self.contribute(&node, grads, &wanted);
                 Ok(())
             }
-            Err(NoGrad::Composed) => self.composed(id, &node, &upstream),
+            Err(NoGrad::Composed) => self.composed(tape, (id, &node), &upstream),
             Err(refusal) => Err(self.refused(&node, reason(refusal))),
         }
     }
@@ -141,13 +141,17 @@ impl<'a> Reverse<'a> {
     }
 
     /// Passes what a node is made of, where its rule has no formula.
-    fn composed(&mut self, id: NodeId, node: &Node, upstream: &[Option<Value>]) -> Result<(), GradError> {
+    fn composed(
+        &mut self,
+        tape: &Tape<'_>,
+        (id, node): (NodeId, &Node),
+        upstream: &[Option<Value>],
+    ) -> Result<(), GradError> {
         let expansion = self.g.look(|graph| node.op.composition(graph, id));
         let Some(patch) = expansion.filter(|patch| patch.found.is_none()) else {
             return Err(self.refused(node, reason(NoGrad::Composed)));
         };
-        let mut inner = Tape { entries: Vec::new(), moving: self.tape.moving.clone() };
-        inner.expand(self.g, patch);
+        let inner = Tape::of_expansion(self.g, tape, patch);
         for (&result, gradient) in node.outputs.iter().zip(upstream) {
             self.parts.insert(result, gradient.iter().copied().collect());
         }

@@ -22,11 +22,26 @@ pub(super) enum Entry {
 }
 
 /// What is on the way.
-pub(super) struct Tape {
+pub(super) struct Tape<'t> {
     /// Operands before users.
     pub(super) entries: Vec<Entry>,
-    /// Float values that move with a wanted one.
-    pub(super) moving: BTreeSet<ValueId>,
+    moving: Moving<'t>,
+}
+
+/// Float values that move with a wanted one; of what a node is made of, beside those of the way that the node is on.
+struct Moving<'t> {
+    own: BTreeSet<ValueId>,
+    outer: Option<&'t Moving<'t>>,
+}
+
+impl Moving<'_> {
+    fn with(values: impl IntoIterator<Item = ValueId>) -> Moving<'static> {
+        Moving { own: values.into_iter().collect(), outer: None }
+    }
+
+    fn contains(&self, value: ValueId) -> bool {
+        self.own.contains(&value) || self.outer.is_some_and(|outer| outer.contains(value))
+    }
 }
 
 /// Whether a value can move: a float, not in blocks.
@@ -34,15 +49,24 @@ pub(super) fn moves(graph: &Graph, value: ValueId) -> bool {
     graph.ty(value).encoding.plain().is_some_and(DType::is_float)
 }
 
-impl Tape {
+impl<'t> Tape<'t> {
     /// The way from these values to the loss.
-    pub(super) fn record(g: &GraphBuilder, loss: ValueId, wanted: &[ValueId]) -> Tape {
+    pub(super) fn record(g: &GraphBuilder, loss: ValueId, wanted: &[ValueId]) -> Tape<'static> {
         let (nodes, loops) = g.look(|graph| (needed(graph, loss), Loops::of(graph)));
-        let mut tape = Tape { entries: Vec::new(), moving: wanted.iter().copied().collect() };
+        let mut tape = Tape { entries: Vec::new(), moving: Moving::with(wanted.iter().copied()) };
         for id in nodes {
             // What a turn makes has no reader outside of its loop, whose end has no gradient.
             if loops.inside(id).is_some() { tape.enter_whole(g, id) } else { tape.enter(g, id) }
         }
+        tape
+    }
+
+    /// The way through what a node on another one is made of. It has none of that way's values, whose number would
+    /// count once more for each such node.
+    pub(super) fn of_expansion(g: &GraphBuilder, outer: &'t Tape<'_>, patch: Patch) -> Tape<'t> {
+        let moving = Moving { own: BTreeSet::new(), outer: Some(&outer.moving) };
+        let mut tape = Tape { entries: Vec::new(), moving };
+        tape.expand(g, patch);
         tape
     }
 
@@ -68,7 +92,7 @@ impl Tape {
         let floats = g.look(|graph| moving_results(graph, id, &self.moving));
         if !floats.is_empty() {
             self.entries.push(Entry::Node(id));
-            self.moving.extend(floats);
+            self.moving.own.extend(floats);
         }
     }
 
@@ -83,7 +107,7 @@ impl Tape {
     }
 
     /// Enters the nodes of an expansion, and says what they stand for.
-    pub(super) fn expand(&mut self, g: &GraphBuilder, patch: Patch) {
+    fn expand(&mut self, g: &GraphBuilder, patch: Patch) {
         let replaced = patch.replace.clone();
         let made = add(g, patch);
         for values in &made {
@@ -98,8 +122,8 @@ impl Tape {
                 PatchRef::New(node, at) => made.get(node as usize).and_then(|v| v.get(at as usize)?.valid()),
             };
             let Some(inner) = inner else { continue };
-            if self.moving.contains(&inner) && outer != inner {
-                self.moving.insert(outer);
+            if self.moving.contains(inner) && outer != inner {
+                self.moving.own.insert(outer);
                 self.entries.push(Entry::Same { outer, inner });
             }
         }
@@ -107,28 +131,28 @@ impl Tape {
 }
 
 /// Whether each operand of a node moves, and its results with it.
-fn moving_operands(node: &Node, moving: &BTreeSet<ValueId>) -> impl Iterator<Item = bool> {
+fn moving_operands(node: &Node, moving: &Moving<'_>) -> impl Iterator<Item = bool> {
     let moves =
-        |(i, v): (usize, &Option<ValueId>)| v.is_some_and(|v| moving.contains(&v)) && node.op.moves_with(i);
+        |(i, v): (usize, &Option<ValueId>)| v.is_some_and(|v| moving.contains(v)) && node.op.moves_with(i);
     node.inputs.iter().enumerate().map(moves)
 }
 
 /// Whether a loss moves with a value, by ops that are not still.
 pub(super) fn reaches(graph: &Graph, loss: ValueId, value: ValueId) -> bool {
-    let mut moving = BTreeSet::from([value]);
+    let mut moving = Moving::with([value]);
     for id in needed(graph, loss) {
         let node = graph.node(id);
         if moving_operands(node, &moving).any(|moves| moves) {
             let results = moving_results(graph, id, &moving);
-            moving.extend(results);
+            moving.own.extend(results);
         }
     }
-    moving.contains(&loss)
+    moving.contains(loss)
 }
 
 /// The float results of a node with a moving operand that move with it: one that shows an operand moves with it alone,
 /// and of an op that is passed as its expansion those move that its moving operands make.
-fn moving_results(graph: &Graph, id: NodeId, moving: &BTreeSet<ValueId>) -> Vec<ValueId> {
+fn moving_results(graph: &Graph, id: NodeId, moving: &Moving<'_>) -> Vec<ValueId> {
     let node = graph.node(id);
     let operands: Vec<bool> = moving_operands(node, moving).collect();
     let follows = |place: usize| {
@@ -158,9 +182,9 @@ fn moving_results(graph: &Graph, id: NodeId, moving: &BTreeSet<ValueId>) -> Vec<
 }
 
 /// Whether an operand in a patch moves, where this is said of the nodes before.
-fn is_moving(r: PatchRef, moving: &BTreeSet<ValueId>, made: &[bool]) -> bool {
+fn is_moving(r: PatchRef, moving: &Moving<'_>, made: &[bool]) -> bool {
     match r {
-        PatchRef::Old(v) => moving.contains(&v),
+        PatchRef::Old(v) => moving.contains(v),
         PatchRef::New(node, _) => made.get(node as usize).copied().unwrap_or(true),
     }
 }

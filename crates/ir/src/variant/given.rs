@@ -5,6 +5,7 @@ use crate::graph::Graph;
 use crate::ops::{Cast, Op, State, StateRead};
 use crate::shape::ValueType;
 use pumice_types::DType;
+use std::collections::BTreeSet;
 
 impl Graph {
     /// The graph in which float params of these names are states of f32, given by name and read where the params were;
@@ -21,12 +22,13 @@ impl Graph {
     /// # Ok::<(), pumice_ir::BuildErrors>(())
     /// ```
     pub fn with_given_states(&self, params: &[&str]) -> Graph {
+        let params: BTreeSet<&str> = params.iter().copied().collect();
         let mut copy = Copy::of(self);
         for (id, node) in self.nodes() {
             let value = self.value(node.output());
             let float = value.ty.encoding.plain().filter(|dtype| dtype.is_float());
             match (&node.op, float) {
-                (Op::Param(_), Some(dtype)) if params.contains(&&*value.name) => {
+                (Op::Param(_), Some(dtype)) if params.contains(&*value.name) => {
                     let ty = ValueType::new(DType::F32, value.ty.shape.clone());
                     let op = State { ty: ty.clone(), capacity_axis: None, given: true };
                     let state = copy.leaf(op, ty.clone(), &value.name);

@@ -31,6 +31,7 @@ impl<'g> Copy<'g> {
     fn of(old: &'g Graph) -> Copy<'g> {
         let mut new = Graph::empty(old.name.clone(), old.symbols.clone());
         new.constraints.clone_from(&old.constraints);
+        new.sites = old.sites.clone();
         let names = old.values.iter().map(|value| Arc::clone(&value.name)).collect();
         Copy { old, new, names, place: vec![None; old.value_count()] }
     }

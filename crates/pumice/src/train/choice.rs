@@ -2,12 +2,14 @@
 
 use super::error::TrainerError;
 use super::options::{MicroBatch, TrainOptions};
-use super::plan::bytes;
+use super::plan::{bytes, passing};
 use crate::{Device, Error, Options, plan_entries_with};
 use pumice_compile::CompileError;
 use pumice_ir::Graph;
 use pumice_plan::{CheckedPlan, Precision, RegionKind};
-use pumice_train::{Recipe, StepGraphs, micro_batch_graphs, micro_batch_sizes, names, step_graphs};
+use pumice_train::{
+    Recipe, StepGraphs, TrainError, TrainErrors, micro_batch_graphs, micro_batch_sizes, names, step_graphs,
+};
 use pumice_types::Bytes;
 
 /// The entries of a trainer and their plan.
@@ -26,11 +28,16 @@ impl Chosen {
         options: &TrainOptions,
     ) -> Result<Chosen, TrainerError> {
         // Gradients of rounded factors need the scale; f32 and bf16 have the range for them.
-        let scaled = (options.compile.precision == Precision::F16).then(|| recipe.clone().loss_scale());
+        let scales = options.compile.precision == Precision::F16;
+        if scales && recipe.is_unguarded() {
+            return Err(unscaled(graph, recipe).into());
+        }
+        let scaled = scales.then(|| recipe.clone().loss_scale());
         let recipe = scaled.as_ref().unwrap_or(recipe);
-        let given = options.memory.or(options.compile.memory);
-        let limit = given.unwrap_or(device.target().limits.memory.0);
-        let choice = Choice { graph, recipe, device, options: &options.compile, limit: Bytes(limit) };
+        let given = options.memory.or(options.compile.memory).map(Bytes);
+        let limit = given.or_else(|| device.free_memory()).unwrap_or(device.target().limits.memory);
+        let cuts = options.micro_batch == MicroBatch::Auto;
+        let choice = Choice { graph, recipe, device, options: &options.compile, limit, cuts };
         match options.micro_batch {
             MicroBatch::Whole => choice.compiled(step_graphs(graph, recipe)?),
             MicroBatch::Rows(rows) => choice.of_rows(rows),
@@ -61,8 +68,10 @@ struct Choice<'a> {
     recipe: &'a Recipe,
     device: &'a Device,
     options: &'a Options,
-    /// Bytes of weights, states and scratch.
+    /// Bytes of all that lies on the device.
     limit: Bytes,
+    /// Whether micro-batches are chosen, so that smaller ones help no more.
+    cuts: bool,
 }
 
 impl Choice<'_> {
@@ -83,11 +92,15 @@ impl Choice<'_> {
         }
         // What speaks against cutting does so whether it is needed or not: memory decides nothing else.
         micro_batch_graphs(self.graph, self.recipe, fewest)?;
-        let (mut best, mut refused): (Option<(f64, Chosen)>, _) = (None, None);
+        let mut best: Option<(f64, Chosen)> = None;
+        let mut refused: Option<(Bytes, TrainerError)> = None;
         for rows in sizes {
             let chosen = match self.of_rows(rows) {
-                Err(error @ TrainerError::OutOfMemory { .. }) => {
-                    refused = Some(error);
+                Err(error @ TrainerError::OutOfMemory { needed, .. }) => {
+                    // Of what is too large the smallest is told.
+                    if refused.as_ref().is_none_or(|(least, _)| needed <= *least) {
+                        refused = Some((needed, error));
+                    }
                     continue;
                 }
                 chosen => chosen?,
@@ -103,24 +116,34 @@ impl Choice<'_> {
         }
         match (best, refused) {
             (Some((_, chosen)), _) => Ok(chosen),
-            (None, Some(error)) => Err(error),
+            (None, Some((_, error))) => Err(error),
             (None, None) => self.of_rows(fewest),
         }
     }
 
     fn compiled(&self, made: StepGraphs) -> Result<Chosen, TrainerError> {
-        let options = with_ranges(self.options, &made).memory(self.limit.0);
         let (target, custom) = (self.device.target(), self.device.custom_ops());
-        match plan_entries_with(&made.entries(), target, &options, custom) {
-            Ok(plan) if Bytes(bytes(&plan)) <= self.limit => Ok(Chosen { made, plan }),
-            Ok(plan) => {
+        let options = with_ranges(self.options, &made);
+        // What passes between host and device is known of a plan, and not counted by the compiler's limit.
+        let mut besides = Bytes::ZERO;
+        loop {
+            let limited = options.clone().memory(self.limit.0.saturating_sub(besides.0));
+            let plan = match plan_entries_with(&made.entries(), target, &limited, custom) {
+                Err(Error::Compile(CompileError::OutOfMemory {
+                    needed, weights, states, besides, ..
+                })) => {
+                    return Err(self.out_of_memory(&made, needed + besides, weights + states));
+                }
+                plan => plan?,
+            };
+            if bytes(&plan) <= self.limit {
+                return Ok(Chosen { made, plan });
+            }
+            if passing(&plan) <= besides {
                 let kept = plan.region_size(RegionKind::Weights) + plan.region_size(RegionKind::States);
-                Err(self.out_of_memory(&made, Bytes(bytes(&plan)), kept))
+                return Err(self.out_of_memory(&made, bytes(&plan), kept));
             }
-            Err(Error::Compile(CompileError::OutOfMemory { needed, weights, states, .. })) => {
-                Err(self.out_of_memory(&made, needed, weights + states))
-            }
-            Err(error) => Err(error.into()),
+            besides = passing(&plan);
         }
     }
 
@@ -133,7 +156,7 @@ impl Choice<'_> {
                 "weights, moments and sums of gradients alone are {kept}; freeze params, take an optimizer that keeps \
                  less, or a device with more memory"
             )
-        } else if rows.is_some() && rows == fewest {
+        } else if self.cuts || (rows.is_some() && rows == fewest) {
             "lower the bounds of other symbols, let `Recipe::predict` name fewer outputs, which take all rows at once, \
              or take a device with more memory"
                 .to_owned()
@@ -144,6 +167,15 @@ impl Choice<'_> {
         };
         TrainerError::OutOfMemory { needed, available: self.limit, rows, help }
     }
+}
+
+/// That `F16` is asked for with a recipe that cannot scale the loss, beside its other mistakes.
+fn unscaled(graph: &Graph, recipe: &Recipe) -> TrainErrors {
+    let mut errors = step_graphs(graph, recipe).err().unwrap_or(TrainErrors(Vec::new()));
+    let what = "`Precision::F16` scales the loss, and what is unguarded cannot leave out the update that a scale is too \
+                large for: leave out `unguarded`, or take `Precision::Bf16`";
+    errors.0.push(TrainError::Recipe(what.to_owned()));
+    errors
 }
 
 /// The options in which ranges of the symbol along which batches are cut are those of micro-batches, too.

@@ -59,7 +59,7 @@ pub enum TrainerError {
         /// The input.
         name: String,
     },
-    /// A batch that cannot be cut into micro-batches; nothing of its update ran.
+    /// A batch that cannot be cut into micro-batches; nothing of its update ran, nor of any after it.
     #[error("a batch has {rows} rows along `{symbol}`: {reason}")]
     Rows {
         /// The symbol along which batches are cut.
@@ -75,7 +75,8 @@ pub enum TrainerError {
         of_rows(*rows)
     )]
     OutOfMemory {
-        /// Bytes of weights, states and scratch.
+        /// Bytes of weights, states, scratch, inputs and outputs, where everything is computed again that may be; of
+        /// the micro-batch that needs least, where that is chosen.
         needed: Bytes,
         /// How many it may take: [`TrainOptions::memory`](super::TrainOptions::memory), or what the device has.
         available: Bytes,
@@ -84,13 +85,15 @@ pub enum TrainerError {
         /// What would help.
         help: String,
     },
-    /// A learning rate, or another number of an update, that is not finite.
-    #[error("the schedule gives update {update} the number {number}; every rate must be finite")]
+    /// A learning rate, or another number of an update, that is not finite in f32.
+    #[error("the {name} of update {update} is {number:e}; it must be finite in f32")]
     Number {
         /// Which update, counted from 1.
         update: u64,
+        /// What the number is.
+        name: String,
         /// The number.
-        number: f32,
+        number: f64,
     },
     /// An entry that this graph or recipe does not have.
     #[error("there is no entry `{entry}`: {why}")]
@@ -101,7 +104,7 @@ pub enum TrainerError {
         why: &'static str,
     },
     /// Weights in a file that cannot be read.
-    #[error("weight `{name}`: {source}")]
+    #[error("{source}")]
     Source {
         /// Which.
         name: String,

@@ -42,6 +42,7 @@
 mod batch;
 mod choice;
 mod error;
+mod inputs;
 mod numbers;
 mod options;
 mod pieces;

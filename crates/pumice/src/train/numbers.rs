@@ -50,8 +50,10 @@ impl Rows {
         let wrong = table.iter().position(|number| !number.is_finite());
         let known = wrong.map_or(self.numbers.known_rows(asked), |at| at as u64 / columns);
         if let Some(at) = wrong.filter(|&at| at < of_asked) {
-            let (update, number) = (updates + 1 + at as u64 / columns, table[at]);
-            return Err(TrainerError::Number { update, number });
+            let (row, column) = (at as u64 / columns, at % columns as usize);
+            let number = self.numbers.row(updates + row).get(column).copied().unwrap_or(f64::NAN);
+            let (update, name) = (updates + 1 + row, self.numbers.name(column));
+            return Err(TrainerError::Number { update, name, number });
         }
         session.bind_input(names::NUMBERS, TensorView::f32(&table, [TABLE_ROWS, columns]))?;
         // The count of updates wraps on the device, and its distance to the base with it.

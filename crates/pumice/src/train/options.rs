@@ -26,7 +26,9 @@ pub struct TrainOptions {
     pub compile: Options,
     /// How many rows of a batch a run takes.
     pub micro_batch: MicroBatch,
-    /// Bytes of weights, states and scratch that the program may take on the device; without it what the device has.
+    /// Bytes that the program may take on the device: weights, states, scratch, inputs and outputs together. Without it
+    /// what the device has free when the trainer is made ([`Device::free_memory`](crate::Device::free_memory)), or has
+    /// at all where it does not say.
     pub memory: Option<u64>,
 }
 
@@ -45,7 +47,7 @@ impl TrainOptions {
         self
     }
 
-    /// Bytes of weights, states and scratch that the program may take on the device.
+    /// Bytes that the program may take on the device.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);

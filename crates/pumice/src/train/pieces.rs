@@ -2,6 +2,7 @@
 
 use super::batch::Batch;
 use super::error::TrainerError;
+use super::inputs::Inputs;
 use pumice_train::{MicroBatches, names};
 use pumice_types::TensorView;
 use std::ops::Range;
@@ -17,8 +18,8 @@ pub(super) struct Piece<'b> {
 
 impl<'b> Piece<'b> {
     /// A batch as it is.
-    fn whole(batch: &'b Batch) -> Piece<'b> {
-        Piece { tensors: batch.views(), share: None, ends_update: false }
+    fn whole(tensors: Vec<(&'b str, TensorView<'b>)>) -> Piece<'b> {
+        Piece { tensors, share: None, ends_update: false }
     }
 
     /// The inputs as a run takes them.
@@ -33,11 +34,11 @@ impl<'b> Piece<'b> {
         self.tensors.iter().map(|(name, _)| *name).chain(share)
     }
 
-    /// Whether another one has the same inputs of the same extents.
+    /// Whether another one has the same inputs of the same types.
     pub(super) fn is_like(&self, other: &Piece<'_>) -> bool {
         let pairs = self.tensors.iter().zip(&other.tensors);
         let alike = |((name, a), (other, b)): (&(&str, TensorView<'_>), &(&str, TensorView<'_>))| {
-            name == other && a.shape() == b.shape()
+            name == other && a.shape() == b.shape() && a.encoding() == b.encoding()
         };
         self.tensors.len() == other.tensors.len() && pairs.into_iter().all(alike)
     }
@@ -45,6 +46,9 @@ impl<'b> Piece<'b> {
 
 /// How batches become pieces.
 pub(super) struct Pieces<'t> {
+    /// The entry that takes them.
+    pub entry: &'static str,
+    pub inputs: &'t Inputs,
     pub micro_batches: Option<&'t MicroBatches>,
     /// How many batches an update is made of.
     pub runs_an_update: usize,
@@ -60,13 +64,16 @@ impl Pieces<'_> {
         ended.map_or(Ok(pieces), Err)
     }
 
-    /// As [`Pieces::of`], of the batches before the first one that cannot be cut, and why it cannot.
+    /// As [`Pieces::of`], of the updates before the one with the first batch that cannot be cut, and why it cannot.
     pub(super) fn up_to<'b>(&self, batches: &'b [Batch]) -> (Vec<Piece<'b>>, Option<TrainerError>) {
         let mut all = Vec::new();
         for (i, batch) in batches.iter().enumerate() {
-            match Pieces::of_one(self.micro_batches, batch) {
+            match self.of_one(batch) {
                 Ok(pieces) => all.extend(pieces),
-                Err(error) => return (all, Some(error)),
+                Err(error) => {
+                    all.truncate(whole_updates(&all));
+                    return (all, Some(error));
+                }
             }
             let ends = (i + 1).is_multiple_of(self.runs_an_update) || i + 1 == batches.len();
             all.iter_mut().last().into_iter().for_each(|piece| piece.ends_update = ends);
@@ -78,33 +85,36 @@ impl Pieces<'_> {
     ///
     /// # Errors
     /// A batch that cannot be cut, or names what the trainer fills.
-    pub(super) fn of_one<'b>(
-        cut: Option<&MicroBatches>,
-        batch: &'b Batch,
-    ) -> Result<Vec<Piece<'b>>, TrainerError> {
+    pub(super) fn of_one<'b>(&self, batch: &'b Batch) -> Result<Vec<Piece<'b>>, TrainerError> {
         if let Some(name) = batch.reserved() {
             return Err(TrainerError::Reserved { name: name.to_owned() });
         }
-        match cut.and_then(|cut| Rows::of(cut, batch)) {
+        let taken = |(name, _): &(&str, TensorView<'_>)| !self.inputs.leaves_out(self.entry, name);
+        let views: Vec<_> = batch.views().into_iter().filter(taken).collect();
+        match self.micro_batches.and_then(|cut| Rows::of(cut, &views)) {
             Some(rows) => rows.pieces(),
             // Whoever runs it says what it lacks.
-            None => Ok(vec![Piece::whole(batch)]),
+            None => Ok(vec![Piece::whole(views)]),
         }
     }
+}
+
+/// How many pieces from the first on are those of whole updates.
+pub(super) fn whole_updates(pieces: &[Piece<'_>]) -> usize {
+    pieces.iter().rposition(|piece| piece.ends_update).map_or(0, |last| last + 1)
 }
 
 /// A batch that is to be cut.
 struct Rows<'c, 'b> {
     cut: &'c MicroBatches,
-    views: Vec<(&'b str, TensorView<'b>)>,
+    views: &'c [(&'b str, TensorView<'b>)],
     /// Rows of the first input that is cut.
     rows: u64,
 }
 
 impl<'c, 'b> Rows<'c, 'b> {
     /// None where a batch has no input that is cut.
-    fn of(cut: &'c MicroBatches, batch: &'b Batch) -> Option<Rows<'c, 'b>> {
-        let views = batch.views();
+    fn of(cut: &'c MicroBatches, views: &'c [(&'b str, TensorView<'b>)]) -> Option<Rows<'c, 'b>> {
         let rows = views.iter().find_map(|view| rows_of(cut, view))?;
         Some(Rows { cut, views, rows })
     }

@@ -1,8 +1,9 @@
 //! What a trainer's program needs, on a few lines.
 
 use pumice_plan::hist::ranges;
-use pumice_plan::{Plan, RegionKind};
+use pumice_plan::{Plan, Region, RegionKind};
 use pumice_train::{MicroBatches, Trained};
+use pumice_types::Bytes;
 use std::fmt;
 
 /// The plan of a trainer as people read it; [`Trainer::executable`](super::Trainer::executable) has all of it.
@@ -13,16 +14,21 @@ pub struct TrainPlan<'t> {
     pub(super) micro_batches: Option<&'t MicroBatches>,
 }
 
-/// Bytes of a plan on the device: weights, states and scratch.
-pub(super) fn bytes(plan: &Plan) -> u64 {
-    let kinds = [RegionKind::Weights, RegionKind::States, RegionKind::Scratch];
-    kinds.iter().map(|&kind| plan.region_size(kind).0).sum()
+/// Bytes of a plan on the device: weights, states and scratch, and what passes between it and the host.
+pub(super) fn bytes(plan: &Plan) -> Bytes {
+    plan.regions.iter().map(Region::size).sum()
+}
+
+/// Of these, those of inputs, outputs and frames, which the compiler's limit does not count.
+pub(super) fn passing(plan: &Plan) -> Bytes {
+    let counted = [RegionKind::Weights, RegionKind::States, RegionKind::Scratch];
+    plan.regions.iter().filter(|region| !counted.contains(&region.kind)).map(Region::size).sum()
 }
 
 impl TrainPlan<'_> {
-    /// Bytes on the device: weights, states and scratch.
+    /// Bytes on the device: weights, states, scratch, inputs and outputs.
     pub fn bytes(&self) -> u64 {
-        bytes(self.plan)
+        bytes(self.plan).0
     }
 
     /// How many rows of a batch a run takes; none where it takes all of them.
@@ -46,9 +52,10 @@ impl fmt::Display for TrainPlan<'_> {
         write!(f, "bytes  frozen {}", size(RegionKind::Weights))?;
         writeln!(
             f,
-            "  weights and moments {}  scratch {}",
+            "  weights and moments {}  scratch {}  inputs and outputs {}",
             size(RegionKind::States),
-            size(RegionKind::Scratch)
+            size(RegionKind::Scratch),
+            passing(self.plan)
         )?;
         if let Some(MicroBatches { rows, symbol, .. }) = self.micro_batches {
             writeln!(f, "micro-batch  {rows} rows of {symbol}")?;

@@ -3,7 +3,7 @@
 
 use super::batch::Batch;
 use super::error::TrainerError;
-use super::pieces::Piece;
+use super::pieces::{Piece, whole_updates};
 use super::report::Report;
 use super::trainer::Trainer;
 use pumice_runtime::{NameKind, RunOptions, RuntimeError};
@@ -51,13 +51,30 @@ impl Trainer {
         made.into_iter().for_each(|report| report.seconds = seconds);
     }
 
-    /// What [`Trainer::run_rows`] runs, up to a batch that cannot be cut.
+    /// What [`Trainer::run_rows`] runs: the updates before the first batch that cannot be cut or is none of the step's,
+    /// which is found before any of them runs.
     fn run_pieces(&mut self, batches: &[Batch], reports: &mut Reports) -> Result<(), TrainerError> {
-        let (pieces, ended) = self.pieces().up_to(batches);
+        let (mut pieces, mut ended) = self.pieces().up_to(batches);
+        self.session.entry("step")?.set_scalar(names::ROW, 0)?;
+        if let Some((first, error)) = self.first_unfit(&pieces) {
+            pieces.truncate(whole_updates(&pieces[..first]));
+            ended = Some(error.into());
+        }
         for part in alike(&pieces, self.steps.rows) {
             self.submit(&pieces[part], reports)?;
         }
         ended.map_or(Ok(()), Err)
+    }
+
+    /// The first piece that does not fit the inputs of the step, and why.
+    fn first_unfit(&mut self, pieces: &[Piece<'_>]) -> Option<(usize, RuntimeError)> {
+        let rows = self.steps.rows as u64;
+        // Pieces of a part are of the same types.
+        let first = alike(pieces, pieces.len()).into_iter().map(|part| part.start);
+        let own = [names::NUMBERS, names::BASE, names::ENDS];
+        let mut checked =
+            first.map(|at| (at, self.session.check_input_rows(&pieces[at].views(), rows, &own)));
+        checked.find_map(|(at, fits)| fits.err().map(|error| (at, error)))
     }
 
     /// One submission: these pieces, of one kind.

@@ -3,6 +3,7 @@
 use super::batch::Batch;
 use super::choice::Chosen;
 use super::error::TrainerError;
+use super::inputs::Inputs;
 use super::numbers::Rows;
 use super::options::TrainOptions;
 use super::pieces::{Piece, Pieces};
@@ -15,6 +16,7 @@ use pumice_ir::Graph;
 use pumice_runtime::{RunOptions, RuntimeError, Session};
 use pumice_train::{MicroBatches, Recipe, Schedule, Trained, names};
 use pumice_types::{Tensor, TensorView};
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 /// Trains the params of a graph. The weights and what the optimizer keeps lie on the device and are updated in place.
@@ -29,6 +31,7 @@ pub struct Trainer {
     pub(super) rows: Rows,
     pub(super) steps: Steps,
     pub(super) trained: Vec<Trained>,
+    inputs: Inputs,
     /// Inputs that are a data set.
     data: Vec<String>,
     runs_an_update: usize,
@@ -38,7 +41,7 @@ pub struct Trainer {
     pub(super) stops: bool,
     /// Updates that were made, and that were not.
     pub(super) updates: u64,
-    skips: u64,
+    pub(super) skips: u64,
 }
 
 impl Trainer {
@@ -65,6 +68,7 @@ impl Trainer {
             rows: Rows::new(made.numbers.clone()),
             steps: Steps { rows: recipe.rows() as usize, stops_itself: made.step.stop().is_some() },
             trained: made.trained,
+            inputs: Inputs::of(exe.plan(), recipe.data_inputs()),
             data: recipe.data_inputs().to_vec(),
             micro_batches: made.micro_batches,
             updates: 0,
@@ -113,9 +117,20 @@ impl Trainer {
         self.runs_an_update > 1 || self.micro_batches.is_some()
     }
 
+    /// The entries of an update, the one that takes batches first.
+    fn entries_of_update(&self) -> &'static [&'static str] {
+        if self.accumulates() && self.steps.rows == 1 { &["accumulate", "update"] } else { &["step"] }
+    }
+
     /// What is run for batches: each as it is, or in micro-batches.
     pub(super) fn pieces(&self) -> Pieces<'_> {
-        Pieces { micro_batches: self.micro_batches.as_ref(), runs_an_update: self.runs_an_update }
+        self.pieces_of(self.entries_of_update()[0])
+    }
+
+    /// The same of an entry.
+    fn pieces_of(&self, entry: &'static str) -> Pieces<'_> {
+        let (micro_batches, runs_an_update) = (self.micro_batches.as_ref(), self.runs_an_update);
+        Pieces { entry, inputs: &self.inputs, micro_batches, runs_an_update }
     }
 
     /// How many batches are taken together: those of the updates that a submission has rows for, or of one update.
@@ -129,7 +144,7 @@ impl Trainer {
             reports.push_back(self.update(batches));
             return;
         }
-        match self.check_set() {
+        match self.check_set(self.entries_of_update()) {
             Ok(()) => self.run_rows(batches, reports),
             Err(error) => reports.push_back(Err(error)),
         }
@@ -139,13 +154,13 @@ impl Trainer {
     ///
     /// # Errors
     /// Before anything runs [`TrainerError::NotSet`], [`TrainerError::NoData`], [`TrainerError::Batches`],
-    /// [`TrainerError::Rows`] and [`TrainerError::Number`]; [`TrainerError::Run`] for a batch that does not fit, and
-    /// where the device fails; nothing of the batches before it is kept then. Also for what an op reports (a target
-    /// that is no class): where that is in the run that updates, the update was made, and what was out of range counted
-    /// as 0.
+    /// [`TrainerError::Rows`] and [`TrainerError::Number`], and [`TrainerError::Run`] for a batch that does not fit.
+    /// Then [`TrainerError::Run`] where the device fails, or an op reports (a target that is no class): where that is
+    /// in the run that updates, the update was made, and what was out of range counted as 0; else nothing of the
+    /// batches is kept but running statistics.
     /// [`TrainerError::NotFinite`] where the recipe stops there.
     pub fn update(&mut self, batches: &[Batch]) -> Result<Report, TrainerError> {
-        self.check_set()?;
+        self.check_set(self.entries_of_update())?;
         let (given, most) = (batches.len(), self.runs_an_update);
         if given == 0 || given > most {
             return Err(TrainerError::Batches { given, most });
@@ -174,9 +189,17 @@ impl Trainer {
         self.session.entry("update")?;
         self.rows.bind(&mut self.session, self.updates, 1)?;
         self.session.entry("accumulate")?;
+        self.check(&pieces)?;
         self.execute(&pieces)?;
         self.session.entry("update")?;
         Ok(self.session.execute(&[], &RunOptions::default())?)
+    }
+
+    /// That all fit the entry that the session has selected, before the first of them runs.
+    fn check(&mut self, pieces: &[Piece<'_>]) -> Result<(), RuntimeError> {
+        // The first of a kind stands for those after it; of all the first is checked where it runs, before it does.
+        let others = pieces.windows(2).filter(|pair| !pair[0].is_like(&pair[1]));
+        others.into_iter().try_for_each(|pair| self.session.check(&pair[1].views(), &RunOptions::default()))
     }
 
     /// Runs the entry that the session has selected for one after the other.
@@ -190,13 +213,12 @@ impl Trainer {
         self.updates = self.count(names::UPDATES)?;
         self.skips = self.count(names::SKIPS)?;
         if self.accumulates() {
+            let there: BTreeSet<&str> =
+                self.exe.plan().states.iter().map(|state| state.name.as_str()).collect();
             let sums = self.trained.iter().map(|t| names::accumulated(&t.name));
-            let all: Vec<String> =
-                [names::WEIGHTS, names::LOSSES].map(str::to_owned).into_iter().chain(sums).collect();
-            let has = |name: &String| self.exe.plan().states.iter().any(|state| state.name == *name);
-            for name in all.iter().filter(|name| has(name)).cloned().collect::<Vec<_>>() {
-                self.session.state(&name)?.reset()?;
-            }
+            let all = [names::WEIGHTS, names::LOSSES].map(str::to_owned).into_iter().chain(sums);
+            let own: Vec<String> = all.filter(|name| there.contains(name.as_str())).collect();
+            own.iter().try_for_each(|name| self.session.state(name)?.reset())?;
         }
         Ok(())
     }
@@ -250,11 +272,11 @@ impl Trainer {
     /// # Errors
     /// As [`Trainer::update`].
     pub fn evaluate(&mut self, batches: impl IntoIterator<Item = Batch>) -> Result<Evaluation, TrainerError> {
-        self.check_set()?;
+        self.check_set(&["eval"])?;
         self.session.entry("eval")?;
         let (mut sum, mut all) = (0.0, Evaluation::default());
         for batch in batches {
-            for piece in Pieces::of_one(self.micro_batches.as_ref(), &batch)? {
+            for piece in self.pieces_of("eval").of_one(&batch)? {
                 self.session.execute(&piece.views(), &RunOptions::default())?;
                 let (loss, weight) = (self.number(names::LOSS)?, self.number(names::WEIGHT)?);
                 // Nothing of a run without weight counts, be its loss NaN.
@@ -267,7 +289,8 @@ impl Trainer {
         Ok(all)
     }
 
-    /// Outputs of the forward graph in inference, by the weights as they are; nothing is copied.
+    /// Outputs of the forward graph in inference, by the weights as they are; nothing is copied. Inputs of the graph
+    /// that these outputs do not need may be given, and are left out.
     ///
     /// # Errors
     /// [`TrainerError::NoEntry`] where every output needs an input of the loss alone; otherwise as
@@ -277,15 +300,17 @@ impl Trainer {
         inputs: &[(&str, TensorView<'_>)],
         outputs: &[&str],
     ) -> Result<Vec<Tensor>, TrainerError> {
-        self.check_set()?;
         if !self.exe.entries().contains(&"predict") {
             let why = "every output of the graph needs what only the loss needs";
             return Err(TrainerError::NoEntry { entry: "predict", why });
         }
+        self.check_set(&["predict"])?;
         self.session.entry("predict")?;
         let wanted = outputs.iter().map(|name| self.session.output_index(name));
         let wanted = wanted.collect::<Result<Vec<usize>, _>>()?;
-        Ok(self.session.run_read(inputs, &wanted)?)
+        let taken = inputs.iter().filter(|(name, _)| !self.inputs.leaves_out("predict", name));
+        let taken: Vec<(&str, TensorView<'_>)> = taken.copied().collect();
+        Ok(self.session.run_read(&taken, &wanted)?)
     }
 
     /// A state by name: slots of the optimizer, counts, running statistics.
@@ -296,17 +321,21 @@ impl Trainer {
         Ok(self.session.state(name)?.read()?)
     }
 
-    fn check_set(&self) -> Result<(), TrainerError> {
-        let mut names = self.session.missing_states();
-        let missing = self.data.iter().filter(|input| names.contains(&names::data(input)));
-        let no_data: Vec<String> = missing.cloned().collect();
-        names.retain(|name| !no_data.iter().any(|input| *name == names::data(input)));
-        names.sort_unstable();
-        names.extend(self.exe.missing_params());
-        if names.is_empty() && !no_data.is_empty() {
-            return Err(TrainerError::NoData { names: no_data });
+    /// That everything is there which these entries read.
+    fn check_set(&mut self, entries: &[&str]) -> Result<(), TrainerError> {
+        let mut missing = BTreeSet::new();
+        for entry in entries {
+            missing.extend(self.session.entry(entry)?.missing_states_of_entry());
         }
-        if names.is_empty() { Ok(()) } else { Err(TrainerError::NotSet { names }) }
+        let has_none = |input: &&String| missing.contains(&names::data(input));
+        let no_data: Vec<String> = self.data.iter().filter(has_none).cloned().collect();
+        no_data.iter().for_each(|input| _ = missing.remove(&names::data(input)));
+        let names: Vec<String> = missing.into_iter().chain(self.exe.missing_params()).collect();
+        match (names.is_empty(), no_data.is_empty()) {
+            (true, true) => Ok(()),
+            (true, false) => Err(TrainerError::NoData { names: no_data }),
+            (false, _) => Err(TrainerError::NotSet { names }),
+        }
     }
 
     /// An output of rank 0 of the last run, as a number; 1 for a true bool.

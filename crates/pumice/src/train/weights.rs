@@ -2,12 +2,16 @@
 
 use super::error::TrainerError;
 use super::trainer::Trainer;
+use pumice_plan::StateInit;
 use pumice_runtime::TensorInfo;
 use pumice_train::{Init, names};
-use pumice_types::{ByteSource, DType, Encoding, Tensor, TensorView};
+use pumice_types::{ByteSource, DType, Encoding, SourceError, Stored, Tensor, TensorView};
+use std::sync::Arc;
 
 impl Trainer {
-    /// Gives every trained param its first value by the rules, and every frozen one of floats that has none yet.
+    /// Gives every trained param its first value by the rules, and every frozen one of floats that has none yet, and
+    /// begins training anew: moments, counts, the scale of the loss, draws, running statistics and what was accumulated
+    /// are as in a trainer that was just made. Data sets stay.
     ///
     /// # Errors
     /// [`TrainerError::Recipe`] for each param that no rule is for; [`TrainerError::Run`] where the device fails.
@@ -23,28 +27,48 @@ impl Trainer {
         let all: Vec<(&str, &[u64])> = trained.chain(drawn.into_iter().map(lent)).collect();
         let values = init.tensors_beside(&all, &others, seed)?;
         let names: Vec<String> = all.into_iter().map(|(name, _)| name.to_owned()).collect();
-        names.iter().zip(values).try_for_each(|(name, value)| self.set(name, value.view()))
+        names.iter().zip(values).try_for_each(|(name, value)| self.set(name, value.view()))?;
+        self.begin_anew()
     }
 
-    /// Gives every param its value from a file or any other source of tensors, floats of any width as f32.
+    /// Everything but params and data sets as at the beginning.
+    fn begin_anew(&mut self) -> Result<(), TrainerError> {
+        let plan = self.exe.plan();
+        let own = plan.states.iter().filter(|state| state.init != StateInit::Given);
+        let states: Vec<String> = own.map(|state| state.name.clone()).collect();
+        let scalars: Vec<(String, f64)> =
+            plan.scalars.iter().map(|scalar| (scalar.name.clone(), scalar.default)).collect();
+        states.iter().try_for_each(|name| self.session.state(name)?.reset())?;
+        scalars.iter().try_for_each(|(name, value)| self.session.set_scalar(name, *value))?;
+        self.rows.forget();
+        (self.updates, self.skips) = (0, 0);
+        Ok(())
+    }
+
+    /// Gives every param its value from a file or any other source of tensors, floats of any width as f32, and begins
+    /// training anew, as [`Trainer::init`]: what was kept belongs to other weights. [`Trainer::set`] changes nothing
+    /// but its param.
     ///
     /// # Errors
     /// [`TrainerError::Source`] for a tensor that is not there or cannot be read, [`TrainerError::Run`] for one that
     /// does not fit.
     pub fn load(&mut self, source: &dyn ByteSource) -> Result<(), TrainerError> {
+        // What does not fit is found before anything of the source is taken.
+        for param in &self.trained {
+            stored(source, &param.name, &param.shape).map_err(|error| of_source(&param.name, error))?;
+        }
         if !self.exe.params().is_empty() {
             self.exe.read_params(source, |_, _| {})?;
         }
         for i in 0..self.trained.len() {
-            let name = self.trained[i].name.clone();
-            let tensor = read(source, &name, &self.trained[i].shape)
-                .map_err(|source| TrainerError::Source { name: name.clone(), source })?;
+            let (name, shape) = (self.trained[i].name.clone(), &self.trained[i].shape);
+            let tensor = read(source, &name, shape).map_err(|error| of_source(&name, error))?;
             self.set(&name, tensor.view())?;
         }
-        Ok(())
+        self.begin_anew()
     }
 
-    /// Gives one param a value: f32, or as the graph has it.
+    /// Gives one param a value: f32, or as the graph has it. Moments and counts stay as they are.
     ///
     /// # Errors
     /// [`TrainerError::Run`] for a name that no param has, and for a tensor unlike the param.
@@ -88,21 +112,31 @@ fn lent<'a>((param, shape): (&'a TensorInfo, &'a Vec<u64>)) -> (&'a str, &'a [u6
     (param.name.as_str(), shape.as_slice())
 }
 
-/// A tensor of a source as f32, of these extents.
-fn read(source: &dyn ByteSource, name: &str, shape: &[u64]) -> Result<Tensor, pumice_types::SourceError> {
-    let failed = |why: String| pumice_types::SourceError {
-        name: name.to_owned(),
-        source: std::sync::Arc::from(Box::<dyn std::error::Error + Send + Sync>::from(why)),
-    };
+fn of_source(name: &str, source: SourceError) -> TrainerError {
+    TrainerError::Source { name: name.to_owned(), source }
+}
+
+fn failed(name: &str, why: String) -> SourceError {
+    let source = Arc::from(Box::<dyn std::error::Error + Send + Sync>::from(why));
+    SourceError { name: name.to_owned(), source }
+}
+
+/// How a source has a tensor, which is to have these extents.
+fn stored(source: &dyn ByteSource, name: &str, shape: &[u64]) -> Result<Stored, SourceError> {
     let stored = source.stored(name)?;
-    // Before anything is taken for it.
-    if stored.shape != shape {
-        return Err(failed(format!("its extents are {:?}, those of the param {shape:?}", stored.shape)));
+    if stored.shape == shape {
+        return Ok(stored);
     }
+    Err(failed(name, format!("its extents are {:?}, those of the param {shape:?}", stored.shape)))
+}
+
+/// A tensor of a source as f32, of these extents.
+fn read(source: &dyn ByteSource, name: &str, shape: &[u64]) -> Result<Tensor, SourceError> {
+    let stored = stored(source, name, shape)?;
     let bytes = pumice_types::tensor::byte_count(stored.encoding, &stored.shape);
-    let mut data = vec![0; bytes.map_err(|e| failed(e.to_string()))? as usize];
+    let mut data = vec![0; bytes.map_err(|e| failed(name, e.to_string()))? as usize];
     source.read_bytes(name, 0, &mut data)?;
-    let values =
-        stored.encoding.decode(&data).ok_or_else(|| failed("its bytes are no whole blocks".into()))?;
-    Tensor::new(&values, &stored.shape).map_err(|e| failed(e.to_string()))
+    let values = stored.encoding.decode(&data);
+    let values = values.ok_or_else(|| failed(name, "its bytes are no whole blocks".into()))?;
+    Tensor::new(&values, &stored.shape).map_err(|e| failed(name, e.to_string()))
 }

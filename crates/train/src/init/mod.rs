@@ -8,11 +8,13 @@ mod rule;
 pub use rule::{Fan, Rule};
 
 use crate::error::{TrainError, TrainErrors};
-use crate::pattern::matches;
+use crate::pattern::Pattern;
 use pumice_types::Tensor;
 use pumice_types::philox::Philox;
+use std::collections::BTreeMap;
 
-/// Rules by patterns of names, in which `*` stands for any characters. Of those that match the last one counts.
+/// Rules by patterns of names, in which `*` stands for any characters; a pattern that is the name of a param, stars
+/// included, is of that param alone. Of those that match the last one counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Init {
     rules: Vec<(String, Rule)>,
@@ -60,34 +62,38 @@ impl Init {
         seed: u64,
     ) -> Result<Vec<Tensor>, TrainErrors> {
         let (mut made, mut wrong) = (Vec::new(), Vec::new());
-        let all = [params, others].concat();
+        let all: BTreeMap<&str, &[u64]> = params.iter().chain(others).copied().collect();
+        let names = || all.keys().copied();
+        let rules: Vec<(Pattern<'_>, Rule)> =
+            self.rules.iter().map(|(pattern, rule)| (Pattern::among(pattern, names()), *rule)).collect();
         for &(name, shape) in params {
-            match self.values(&all, name, shape, seed) {
+            let found = rules.iter().rev().find(|(pattern, _)| pattern.matches(name));
+            let rule =
+                found.map(|(_, rule)| rule).ok_or_else(|| TrainError::NoRule { param: name.to_owned() });
+            match rule.and_then(|rule| values(rule, &all, (name, shape), seed)) {
                 Ok(tensor) => made.push(tensor),
                 Err(error) => wrong.push(error),
             }
         }
         if wrong.is_empty() { Ok(made) } else { Err(TrainErrors(wrong)) }
     }
+}
 
-    fn values(
-        &self,
-        params: &[(&str, &[u64])],
-        name: &str,
-        shape: &[u64],
-        seed: u64,
-    ) -> Result<Tensor, TrainError> {
-        let found = self.rules.iter().rev().find(|(pattern, _)| matches(pattern, name));
-        let (_, rule) = found.ok_or_else(|| TrainError::NoRule { param: name.to_owned() })?;
-        let wrong = |reason: String| TrainError::Init { param: name.to_owned(), reason };
-        let beside = name.strip_suffix("bias").map(|stem| format!("{stem}weight"));
-        let weight = params.iter().find(|(n, _)| beside.as_deref() == Some(n)).map(|(_, shape)| *shape);
-        let draw = rule.draw(shape, weight).map_err(wrong)?;
-        let count = pumice_types::tensor::element_count(shape).map_err(|e| wrong(e.to_string()))?;
-        let words = Philox { key: [seed as u32, (seed >> 32) as u32], stream: stream(name), step: 0 };
-        let values: Vec<f32> = (0..count).map(|i| draw.value(&words, i) as f32).collect();
-        Tensor::new(&values, shape).map_err(|e| wrong(e.to_string()))
-    }
+/// What a rule draws for one of these params.
+fn values(
+    rule: &Rule,
+    params: &BTreeMap<&str, &[u64]>,
+    (name, shape): (&str, &[u64]),
+    seed: u64,
+) -> Result<Tensor, TrainError> {
+    let wrong = |reason: String| TrainError::Init { param: name.to_owned(), reason };
+    let beside = name.strip_suffix("bias").map(|stem| format!("{stem}weight"));
+    let weight = beside.and_then(|name| params.get(name.as_str()).copied());
+    let draw = rule.draw(shape, weight).map_err(wrong)?;
+    let count = pumice_types::tensor::element_count(shape).map_err(|e| wrong(e.to_string()))?;
+    let words = Philox { key: [seed as u32, (seed >> 32) as u32], stream: stream(name), step: 0 };
+    let values: Vec<f32> = (0..count).map(|i| draw.value(&words, i) as f32).collect();
+    Tensor::new(&values, shape).map_err(|e| wrong(e.to_string()))
 }
 
 /// The stream of a name, by FNV-1a in 32 bits (Fowler, Noll, Vo).

@@ -1,6 +1,7 @@
 //! Adam (Kingma, Ba 2015) and AdamW (Loshchilov, Hutter 2019).
 
-use super::{Optimizer, Slot, UpdateCx, Updated, in_f32, outside, outside_shares};
+use super::{Optimizer, Slot, UpdateCx, Updated, outside, outside_shares};
+use crate::held::in_f32;
 use pumice_ir::Value;
 
 /// g += decay·p (L2); m = β₁m + (1 − β₁)g; v = β₂v + (1 − β₂)g²; p −= rate·m̂/(√v̂ + ε) with m̂ = m/(1 − β₁ᵗ) and

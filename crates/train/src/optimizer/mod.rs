@@ -16,6 +16,7 @@ pub use lion::Lion;
 pub use rms_prop::RmsProp;
 pub use sgd::Sgd;
 
+use crate::held::{self, in_f32};
 use pumice_ir::ops::Affine;
 use pumice_ir::{GraphBuilder, Value};
 use pumice_types::DType;
@@ -164,19 +165,12 @@ impl<'a> UpdateCx<'a> {
     }
 }
 
-/// A number as the device has it, so that what the host computes of it belongs to it.
-pub(crate) fn in_f32(number: f64) -> f64 {
-    f64::from(number as f32)
-}
-
-/// The first of these shares that is outside `0..1` in f32: one that is rounded to 1 there keeps everything.
+/// The first of these shares that is outside `0..1`, in f32 too: one that is rounded to 1 there keeps everything.
 pub(crate) fn outside_shares(shares: &[(&str, f64)]) -> Option<String> {
-    let rounded: Vec<(&str, f64)> = shares.iter().map(|&(name, share)| (name, in_f32(share))).collect();
-    outside(&rounded, 0.0, 1.0)
+    outside(shares, 0.0, 1.0)
 }
 
-/// The first of these numbers that is outside `low..high`, in words.
+/// The first of these numbers that is outside `low..high`, or is none that f32 holds, in words.
 pub(crate) fn outside(numbers: &[(&str, f64)], low: f64, high: f64) -> Option<String> {
-    let wrong = numbers.iter().find(|(_, number)| !(low..high).contains(number));
-    wrong.map(|(name, number)| format!("{name} is {number}, not in {low}..{high}"))
+    numbers.iter().find_map(|&(name, number)| held::outside(name, number, low, high))
 }

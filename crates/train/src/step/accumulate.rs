@@ -19,7 +19,7 @@ pub(super) fn accumulate(forward: &Forward<'_>) -> Result<Graph, TrainError> {
     let g = graph.edit();
     let weights = forward.weights(Some(&graph), &g);
     add_batch(forward, &graph, &g, (&weights, forward.scale(&g)))?;
-    built("accumulate", g)
+    built(forward.graph, "accumulate", g)
 }
 
 /// An update of what was accumulated.
@@ -32,7 +32,7 @@ pub(super) fn update(forward: &Forward<'_>) -> Result<Graph, TrainError> {
     let sums = Sums::read(&g, &of_loss(forward));
     let scale = forward.scale(&g);
     make_update(forward, &g, &sums, Sources { weights: &weights, penalty, scale, due: None });
-    built("update", g)
+    built(forward.graph, "update", g)
 }
 
 /// One batch of several, and an update where it is the last of them: what [`accumulate`] and then [`update`] do, of the
@@ -46,7 +46,7 @@ pub(super) fn step(forward: &Forward<'_>) -> Result<Graph, TrainError> {
     let sums = add_batch(forward, &graph, &g, (&weights, scale))?.again(&g);
     let due = Some(g.input(names::ENDS, tensor(DType::Bool, [0u64; 0])));
     make_update(forward, &g, &sums, Sources { weights: &weights, penalty, scale, due });
-    built("step", g)
+    built(forward.graph, "step", g)
 }
 
 /// Params that the loss reaches.

@@ -3,12 +3,14 @@
 use super::data;
 use super::guard;
 use super::scale::Scale;
+use super::told;
 use crate::error::TrainError;
 use crate::names::{LOSS, PENALTY, SHARE, WEIGHT};
 use crate::recipe::Recipe;
 use crate::trained::{Trained, outputs};
-use pumice_ir::{BuildError, BuildErrors, Graph, GraphBuilder, Value};
+use pumice_ir::{BuildError, BuildErrors, GradError, Graph, GraphBuilder, Mistake, Value, ValueId};
 use pumice_types::DType;
+use std::collections::BTreeMap;
 
 /// What entries are made of.
 pub(super) struct Forward<'a> {
@@ -61,23 +63,28 @@ impl Forward<'_> {
 
     /// The states of trained params, and what they are. Those that a graph does not have are declared.
     pub(super) fn weights(&self, graph: Option<&Graph>, g: &GraphBuilder) -> Vec<Weight> {
-        let of = |param: &Trained| {
-            let known = graph.and_then(|graph| known(graph, g, &param.name));
-            known.unwrap_or_else(|| {
+        let known = graph.map(weights_of).unwrap_or_default();
+        let of = |param: &Trained| match known.get(param.name.as_str()) {
+            Some(&(state, now)) => Weight { state: g.value_of(state), now: g.value_of(now) },
+            None => {
                 let state = f32_state(g, &param.name, &param.shape, true);
                 Weight { state, now: g.state_read(state) }
-            })
+            }
         };
         self.trained.iter().map(of).collect()
     }
 }
 
-/// The state of that name in a graph that was opened, and its one reader.
-fn known(graph: &Graph, g: &GraphBuilder, name: &str) -> Option<Weight> {
-    let state = graph.find(name)?;
-    let reads = |i: usize, node: &pumice_ir::Node| node.input(i) == Some(state);
-    let (id, _) = graph.nodes().find(|(_, node)| node.op.state_read().is_some_and(|i| reads(i, node)))?;
-    Some(Weight { state: g.find(name)?, now: g.find(graph.node_name(id))? })
+/// By name the states of a graph and what is read of each first; in one walk, since a graph may have many.
+fn weights_of(graph: &Graph) -> BTreeMap<&str, (ValueId, ValueId)> {
+    let mut weights = BTreeMap::new();
+    for (_, node) in graph.nodes() {
+        let read = node.op.state_read().and_then(|i| node.input(i));
+        if let Some(state) = read.filter(|&v| graph.def(v).op.is_leaf()) {
+            weights.entry(&*graph.value(state).name).or_insert((state, node.output()));
+        }
+    }
+    weights
 }
 
 /// A state of f32, given or zeros.
@@ -88,30 +95,33 @@ pub(super) fn f32_state(g: &GraphBuilder, name: &str, shape: &[u64], given: bool
 
 /// The value of an output of a graph that was opened, in f32.
 pub(super) fn number(graph: &Graph, g: &GraphBuilder, output: &str) -> Option<Value> {
-    let value = *outputs(graph, &[output]).first()?;
-    let value = g.find(&graph.value(value).name)?;
+    let value = g.value_of(*outputs(graph, &[output]).first()?);
     let dtype = g.type_of(value).map_or(DType::F32, |ty| ty.dtype());
     Some(if dtype == DType::F32 { value } else { g.cast(value, DType::F32) })
 }
 
-/// A finished entry.
-pub(super) fn built(entry: &'static str, g: GraphBuilder) -> Result<Graph, TrainError> {
-    g.build().map_err(|errors| TrainError::Entry { entry, errors })
+/// A finished entry of a forward graph.
+pub(super) fn built(forward: &Graph, entry: &'static str, g: GraphBuilder) -> Result<Graph, TrainError> {
+    g.build().map_err(|errors| told::of_entry(forward, entry, errors))
 }
 
-/// The op on the way to the loss that has no gradient, where there are other mistakes.
+/// The ops on the way to loss and penalty that have no gradient, where there are other mistakes.
 pub(super) fn without_gradient(graph: &Graph, trained: &[Trained]) -> Option<TrainError> {
     let g = graph.edit();
-    let reached = trained.iter().filter(|param| param.by_loss);
-    let wanted: Vec<Value> = reached.filter_map(|param| g.find(&param.name)).collect();
-    let loss = outputs(graph, &[LOSS]).first().and_then(|v| g.find(&graph.value(*v).name))?;
-    if wanted.is_empty() || graph.ty(outputs(graph, &[LOSS])[0]).rank() != 0 {
-        return None;
+    let params: BTreeMap<&str, ValueId> =
+        graph.params().into_iter().map(|v| (&*graph.value(v).name, v)).collect();
+    let wanted = |reaches: fn(&Trained) -> bool| -> Vec<Value> {
+        let reached = trained.iter().filter(|param| reaches(param));
+        reached.filter_map(|param| Some(g.value_of(*params.get(param.name.as_str())?))).collect()
+    };
+    for (output, wanted) in [(LOSS, wanted(|p| p.by_loss)), (PENALTY, wanted(|p| p.by_penalty))] {
+        if let Some(&end) = outputs(graph, &[output]).first().filter(|_| !wanted.is_empty()) {
+            g.grad(g.value_of(end), &wanted);
+        }
     }
-    g.grad(loss, &wanted);
-    let of_ops = g.mistakes().into_iter().filter(|m| matches!(m.error, BuildError::Grad(_)));
-    let errors: Vec<_> = of_ops.collect();
-    (!errors.is_empty()).then_some(TrainError::Entry { entry: "step", errors: BuildErrors(errors) })
+    let of_op = |m: &Mistake| matches!(m.error, BuildError::Grad(GradError::NotDifferentiable { .. }));
+    let errors: Vec<_> = g.mistakes().into_iter().filter(of_op).collect();
+    (!errors.is_empty()).then(|| told::of_entry(graph, "step", BuildErrors(errors)))
 }
 
 /// The outputs of the forward graph that a step needs.

@@ -17,7 +17,7 @@ pub(super) fn eval(forward: &Forward<'_>) -> Result<Graph, TrainError> {
     }
     let g = graph.edit();
     g.output(WEIGHT, forward.weight(&g));
-    built("eval", g)
+    built(forward.graph, "eval", g)
 }
 
 /// The outputs that need no input of the loss alone, or those that the recipe names.
@@ -55,8 +55,9 @@ fn predictions<'a>(forward: &Forward<'a>) -> Vec<&'a str> {
     let graph = forward.graph;
     let others: Vec<_> =
         graph.outputs().iter().filter(|o| ![LOSS, WEIGHT, PENALTY].contains(&o.name.as_str())).collect();
+    let names: BTreeSet<&str> = forward.trained.iter().map(|param| param.name.as_str()).collect();
     let params: BTreeSet<ValueId> =
-        forward.trained.iter().filter_map(|param| graph.find(&param.name)).collect();
+        graph.params().into_iter().filter(|&v| names.contains(&*graph.value(v).name)).collect();
     let moves = |v: ValueId| !moving(graph, &[v]).is_disjoint(&params);
     let moved: Vec<ValueId> = others.iter().map(|o| o.value).filter(|&v| moves(v)).collect();
     let inputs: BTreeSet<ValueId> = graph.inputs().into_iter().collect();

@@ -11,6 +11,7 @@ mod infer;
 mod micro_batch;
 mod rows;
 mod scale;
+mod told;
 mod update;
 
 use crate::error::{TrainError, TrainErrors};
@@ -105,8 +106,7 @@ fn made(graph: &Graph, recipe: &Recipe, rows: Option<u64>) -> Result<StepGraphs,
     let forward = Forward { graph: narrowed.as_ref().unwrap_or(graph), ..whole };
     let graphs = Graphs::of(&forward, &whole, cut.is_some()).map_err(|error| TrainErrors(vec![error]))?;
     let Graphs { step, accumulate, update, eval, predict } = graphs;
-    let factors = [1.0].into_iter().chain(recipe.groups.iter().map(|group| group.rate)).collect();
-    let numbers = Numbers::new(recipe.optimizer.clone(), recipe.schedule.clone(), factors);
+    let numbers = Numbers::new(recipe.optimizer.clone(), recipe.schedule.clone(), recipe.factors());
     Ok(StepGraphs { step, accumulate, update, eval, predict, numbers, trained, micro_batches: cut })
 }
 

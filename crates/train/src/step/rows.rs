@@ -16,7 +16,7 @@ pub(super) fn taken_in_turn(step: &Graph, rows: u32) -> Result<Graph, TrainError
     let last = i32::try_from(rows).unwrap_or(i32::MAX).saturating_sub(1);
     let row = g.scalar_advancing(names::ROW, 0, last, 0, 1.into());
     report(step, &g, row, rows);
-    let graph = built("step", g)?;
+    let graph = built(step, "step", g)?;
     let whole = [names::NUMBERS, names::BASE];
     let taken = graph.find(names::ROW).and_then(|row| graph.with_rows_of_inputs(rows.into(), row, &whole));
     // The scalar is there, or the graph would not have been built.

@@ -43,7 +43,7 @@ pub(super) fn step(forward: &Forward<'_>) -> Result<Graph, TrainError> {
         g.output(names::WEIGHT, forward.weight(&g));
     }
     write(&g, forward, &weights, made);
-    built("step", g)
+    built(forward.graph, "step", g)
 }
 
 /// Nodes that write params, slots and counts, and the outputs that say how it went.

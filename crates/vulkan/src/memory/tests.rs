@@ -93,6 +93,23 @@ mod on_device {
         staging.download(&device.gpu, &place, &mut []).unwrap();
     }
 
+    /// What is free is what the driver says, or what there is less what is taken.
+    #[test]
+    fn free_memory_is_what_the_heap_has_left() {
+        let device = open_as(HostAccess::Offered, |_| {});
+        let said = pumice_runtime::Device::free_memory(&device).expect("a Vulkan device knows");
+        assert!(said > Bytes::ZERO, "{said}");
+        let silent = |s: &mut crate::Snapshot| s.extensions.retain(|e| e != "VK_EXT_memory_budget");
+        let device = open_as(HostAccess::Offered, silent);
+        let left = || pumice_runtime::Device::free_memory(&device).expect("a Vulkan device knows");
+        let all = left();
+        let region = Region { kind: RegionKind::Scratch, chunks: vec![Bytes(1 << 20)] };
+        let regions = Regions::new(&device.gpu, &[&region]).unwrap();
+        assert!(all - left() >= Bytes(1 << 20), "{all} {}", left());
+        drop(regions);
+        assert_eq!(left(), all);
+    }
+
     /// Staging kept what it copied last: up to two chunks of an executable that was long dropped.
     #[test]
     fn nothing_is_alive_after_the_last_drop() {
