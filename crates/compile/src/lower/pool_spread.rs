@@ -1,5 +1,5 @@
-//! `PoolSpread`: values of windows gathered where these are over, a thread for each element, or for each cell of elements
-//! under which the same windows end.
+//! `PoolSpread`: values of windows gathered where these are over, a thread for each element, or for each cell of
+//! elements under which the same windows end.
 
 use super::pool::{five_strides, window_of};
 use super::{Lower, host};

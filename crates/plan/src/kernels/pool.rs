@@ -129,8 +129,8 @@ kernel! {
 }
 
 kernel! {
-    /// As `pool_spread`, where steps are few: a thread has the `step_h` by `step_w` elements under which the same windows
-    /// end. The specialization constants are the window's numbers along the last two axes.
+    /// As `pool_spread`, where steps are few: a thread has the `step_h` by `step_w` elements under which the same
+    /// windows end. The specialization constants are the window's numbers along the last two axes.
     pub struct PoolSpreadCells = "pool_spread_cells" in "pool/cells.comp";
     grid "ceil(batches * channels * cells / 64) groups of 64 threads, folded";
     args {
