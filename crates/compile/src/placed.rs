@@ -158,7 +158,12 @@ impl Placing<'_> {
             memory::fits(
                 self.options,
                 self.target,
-                Needed { weights: weights.bytes, states: 0, scratch: stream.room.size().0, besides: 0 },
+                Needed {
+                    weights: weights.bytes,
+                    states: self.interface.states_bytes,
+                    scratch: stream.room.size().0,
+                    besides: 0,
+                },
             )?;
             let origin = VersionOrigin::Param(stream.param);
             let value = stream.program.values.iter().find(|v| v.origin == origin);

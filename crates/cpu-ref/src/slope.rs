@@ -13,8 +13,8 @@ const EQUAL: f64 = 1e-5;
 const CLOSE: f64 = 1e-7;
 /// Powers of the step grow or fall by at least this over the last two steps.
 const POWER: f64 = 3.0;
-/// What a function grows by over the last step at least, of its size, where its slope has no bound. Less is what is
-/// left of a derivative that was made of differences itself.
+/// What a function grows by over the last step at least, of its size or of 1, where its slope has no bound. Less is
+/// what is left of a derivative that was made of differences itself.
 const NOISE: f64 = 2.0 * SETTLED;
 /// Stands for infinity, where differences have a step.
 const FAR: f64 = 1e150;

@@ -5,13 +5,14 @@ mod common;
 use common::{after_last, after_one, assert_same, sample_of};
 use pumice_ir::{Graph, GraphBuilder, Op, Value, bool_, f32};
 use pumice_opt::NoCostModel;
+use pumice_types::Tensor;
 
 /// The pass within so many bytes.
 fn within(graph: &Graph, bytes: u64) -> Graph {
     after_one(graph, "recompute", &NoCostModel, Some(bytes))
 }
 
-/// The pass that stands behind it, within so many bytes.
+/// The pass that stands after it, within so many bytes.
 fn fused_again(graph: &Graph, bytes: u64) -> Graph {
     after_last(graph, "fuse_elementwise", &NoCostModel, Some(bytes))
 }
@@ -73,6 +74,49 @@ fn an_elementwise_value_is_repeated_inside_its_reader() {
     assert_eq!((exps(&graph), exps(&apart), exps(&inside)), (1, 2, 1));
     assert_eq!(count(&inside, &|op| op.body().is_some()), 1);
     assert_same(&sample_of(&graph), &graph, &inside, "inside");
+}
+
+/// What was fused before is repeated inside what was fused before: a node of both bodies' nodes.
+#[test]
+fn a_fused_value_is_repeated_inside_its_fused_reader() {
+    let g = GraphBuilder::new("fused");
+    let x = g.input("x", f32([16u64, 16]));
+    let half = g.constant(Tensor::new(&[0.5f32], &[1]).expect("one number"));
+    let kept = g.exp(g.mul(g.neg(x), half));
+    let mut y = g.matmul(kept, x);
+    for _ in 0..4 {
+        y = g.softmax(g.matmul(y, g.matmul(x, x)), -1);
+    }
+    g.output("y", g.tanh(g.mul(g.mul(y, kept), half)));
+    g.output("z", g.add(g.matmul(y, x), x));
+    let graph = g.build().expect("sound");
+    let fused = after_one(&graph, "fuse_elementwise", &NoCostModel, None);
+    let less = fused_again(&within(&fused, 2 * VALUE), 2 * VALUE);
+    let nodes = |graph: &Graph| -> Vec<usize> {
+        graph.nodes().filter_map(|(_, n)| Some(n.op.body()?.nodes().count())).collect()
+    };
+    let [first, last] = nodes(&fused)[..] else { panic!("{:?}", nodes(&fused)) };
+    // The value between is no input of the body any more, and the number stands in it once for each.
+    assert_eq!(nodes(&less), [first, first + last - 1], "{:?}", nodes(&fused));
+    assert_same(&sample_of(&graph), &graph, &less, "inside");
+}
+
+/// Through a view a value is another one's operand: it is repeated, and stored.
+#[test]
+fn what_is_read_through_a_view_is_stored_again() {
+    let g = GraphBuilder::new("view");
+    let x = g.input("x", f32([16u64, 16]));
+    let kept = g.exp(x);
+    let mut y = g.matmul(kept, x);
+    for _ in 0..4 {
+        y = g.softmax(g.matmul(y, g.matmul(x, x)), -1);
+    }
+    g.output("y", g.mul(y, g.transpose(kept, &[1, 0])));
+    g.output("z", g.add(g.matmul(y, x), x));
+    let graph = g.build().expect("sound");
+    let less = fused_again(&within(&graph, 2 * VALUE), 2 * VALUE);
+    assert!(less.nodes().all(|(_, node)| node.op.body().is_none()));
+    assert_same(&sample_of(&graph), &graph, &less, "view");
 }
 
 /// A draw that is repeated is the same draw: its stream and its step are.

@@ -139,7 +139,7 @@ fn draw(d: &mut Draws) -> Program {
         if deep { (in_group, out_group) } else { (in_group.min(6), out_group.min(16)) };
     let kernel: Vec<u64> = (0..rank).map(|_| d.of(&[1, 2, 3, 3, 4, 5, [31, 7, 3][rank - 1]])).collect();
     let strides: Vec<u64> = (0..rank).map(|_| d.of(&[1, 1, 1, 2, 2, 3, 4, 6])).collect();
-    let dilations: Vec<u64> = (0..rank).map(|_| d.of(&[1, 1, 1, 1, 2, 3])).collect();
+    let dilations: Vec<u64> = (0..rank).map(|_| d.of(&[1, 1, 1, 1, 1, 2, 2, 3, 8, 17])).collect();
     let reach: Vec<u64> = kernel.iter().zip(&dilations).map(|(k, d)| (k - 1) * d + 1).collect();
     // Pads of pools are smaller than the window.
     let most_pad = |axis: usize| if is_pool { (reach[axis] - 1).min(3) } else { reach[axis].min(4) };

@@ -52,21 +52,22 @@ fn step(
     let mut step = StepBuilder::new();
     let bound = bound(&mut step, [v, x], places);
     let outer = [&x.view.shape[0], &x.view.shape[1]];
-    let threads = match cells(cx, window.1) {
-        Some(cells) => outer[0] * outer[1] * cells,
-        None => elements,
-    };
-    let call = call(cx, window, bound, outer);
+    let cells = cells(cx, window.1);
+    let call = call(cx, window, bound, outer, cells.is_some());
+    let threads = cells.map_or(elements, |cells| outer[0] * outer[1] * cells);
     step.dispatch_node(cx, id, call, &threads.ceil_div(&DimExpr::constant(64)))
 }
 
 /// How many cells there are for each channel, where a thread can have one.
 fn cells(cx: &LowerCx<'_>, window: &Window) -> Option<DimExpr> {
     let [d, h, w] = &window.0;
-    let over = |axis: &Axis| spread::covering(axis.kernel, axis.dilation, axis.step, axis.kernel);
-    let of_d = spread::covering(d.kernel, d.dilation, d.step, d.out.upper(cx.graph.symbols()));
+    let symbols = cx.graph.symbols();
+    let over = |axis: &Axis| spread::ending_under(axis.kernel, axis.dilation, axis.step);
+    let of_d = spread::covering(d.kernel, d.dilation, d.step, d.out.upper(symbols));
     let (windows, own) = (over(h).saturating_mul(over(w)), h.step.saturating_mul(w.step));
-    let fits = own <= spread::LARGEST_CELL
+    // Where there are fewer windows than a cell looks for, as where there is one, most of its looks are at nothing.
+    let fits = [h, w].iter().all(|axis| over(axis) <= axis.out.upper(symbols))
+        && own <= spread::LARGEST_CELL
         && own.saturating_mul(windows) <= spread::MOST_PAIRS
         && windows.saturating_mul(of_d) <= spread::ONE_CHAIN;
     let along = |axis: &Axis| {
@@ -104,14 +105,15 @@ fn bound(step: &mut StepBuilder, [v, x]: [&PlacedView; 2], places: Option<&Place
     [v.along(strides), places, step.write(x)]
 }
 
-/// The call, of this mode.
+/// The call, of this mode, element by element or cell by cell.
 fn call(
     cx: &mut LowerCx<'_>,
     (mode, window): (u32, &Window),
     [v, places, x]: [Bound; 3],
     outer: [&DimExpr; 2],
+    by_cells: bool,
 ) -> CallBuilder {
-    let (by_cells, words) = (cells(cx, window).is_some(), window.words(cx));
+    let words = window.words(cx);
     let [batches, channels] = outer.map(|n| cx.arg(n));
     let Words { extent, kernel, out, step, dilation, begin } = words;
     let (end, slots, holes) = (window.pad_ends(cx), Vec::new(), Vec::new());

@@ -9,10 +9,9 @@ use pumice_types::scalar::{Reg, RegType, ScalarBuilder};
 /// The kind of a fused node that has elementwise nodes alone.
 pub const ELEMENTWISE: &str = "elementwise";
 
-/// Instructions of one element of the node's scalar form; of a fused node that is
-/// elementwise, of all in it. `None` where it has none, so that it must stay alone. So must
-/// what reports elements, such as an integer division unless its divisor is a constant other than 0: that is reported
-/// under its own name.
+/// Instructions of one element of the node's scalar form, or of all scalar forms in a fused node that is elementwise.
+/// `None`: the node must stay alone. It has no scalar form, or it reports elements under its own name, such as an integer
+/// division unless its divisor is a constant other than 0.
 pub fn instructions(graph: &Graph, id: NodeId) -> Option<usize> {
     let node = graph.node(id);
     if let Op::Fused(fused) = &node.op {

@@ -92,6 +92,12 @@ pub mod spread {
         if most < out { most } else { out }
     }
 
+    /// Windows of an axis that a cell looks for: those that reach over an element of it, whether with a tap or between
+    /// two.
+    pub const fn ending_under(kernel: u64, dilation: u64, step: u64) -> u64 {
+        covering(kernel, dilation, step, u64::MAX)
+    }
+
     /// Elements of a cell at most, for each of which a thread has a register.
     pub const LARGEST_CELL: u64 = 16;
     /// Pairs of a cell's elements and windows at most, which are written out.
@@ -146,9 +152,9 @@ kernel! {
         dilation_h = 5: 1, dilation_w = 6: 1
     }
     trip_count |c| {
-        let axis = |i: usize, most: u64| spread::covering(c.kernel[i], c.dilation[i], c.step[i], most);
-        let cell = inside(each(axis(1, c.kernel[1]), 1), each(axis(2, c.kernel[2]), 1));
-        inside(each(axis(0, c.out[0]), 1), cell)
+        let axis = |i: usize| each(spread::ending_under(c.kernel[i], c.dilation[i], c.step[i]), 1);
+        let of_d = spread::covering(c.kernel[0], c.dilation[0], c.step[0], c.out[0]);
+        inside(each(of_d, 1), inside(axis(1), axis(2)))
     };
     variants { plain: zero }
 }

@@ -75,10 +75,11 @@ pub enum TrainerError {
         of_rows(*rows)
     )]
     OutOfMemory {
-        /// Bytes of weights, states, scratch, inputs and outputs, where everything is computed again that may be; of
-        /// the micro-batch that needs least, where that is chosen.
+        /// Bytes of weights, states, scratch, inputs and outputs of the smallest plan that was found; of the micro-batch
+        /// that needs least, where that is chosen. Where weights and states alone are too large, nothing smaller was
+        /// looked for.
         needed: Bytes,
-        /// How many it may take: [`TrainOptions::memory`](super::TrainOptions::memory), or what the device has.
+        /// How many it may take: [`TrainOptions::memory`](super::TrainOptions::memory), or what the device has free.
         available: Bytes,
         /// Rows of a micro-batch; none of whole batches.
         rows: Option<u64>,

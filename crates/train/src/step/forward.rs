@@ -120,7 +120,13 @@ pub(super) fn without_gradient(graph: &Graph, trained: &[Trained]) -> Option<Tra
         }
     }
     let of_op = |m: &Mistake| matches!(m.error, BuildError::Grad(GradError::NotDifferentiable { .. }));
-    let errors: Vec<_> = g.mistakes().into_iter().filter(of_op).collect();
+    let mut errors: Vec<Mistake> = Vec::new();
+    // What lies on the way to both is told once.
+    for mistake in g.mistakes().into_iter().filter(of_op) {
+        if !errors.contains(&mistake) {
+            errors.push(mistake);
+        }
+    }
     (!errors.is_empty()).then(|| told::of_entry(graph, "step", BuildErrors(errors)))
 }
 

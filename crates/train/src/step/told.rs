@@ -5,9 +5,7 @@ use crate::error::TrainError;
 use crate::names::{LOSS, PENALTY};
 use crate::trained::{needed, outputs};
 use pumice_ir::{BuildError, BuildErrors, CallSite, GradError, Graph, Mistake};
-
-/// This file's place among those of the package.
-const OWN: &str = "step/told.rs";
+use std::path::Path;
 
 /// The mistakes of an entry of a forward graph.
 pub(super) fn of_entry(graph: &Graph, entry: &'static str, errors: BuildErrors) -> TrainError {
@@ -22,8 +20,8 @@ pub(super) fn of_entry(graph: &Graph, entry: &'static str, errors: BuildErrors) 
 
 /// Whether a line is of this package. A user's own optimizer makes nodes as well.
 fn is_own(site: &CallSite) -> bool {
-    let sources = file!().strip_suffix(OWN).unwrap_or(file!());
-    site.file().starts_with(sources)
+    let sources = Path::new(file!()).parent().and_then(Path::parent);
+    sources.is_some_and(|sources| Path::new(site.file()).starts_with(sources))
 }
 
 /// The node that an error is about.

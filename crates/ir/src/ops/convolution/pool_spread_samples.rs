@@ -102,6 +102,11 @@ fn many() -> Vec<Sample> {
     };
     let wide = || Pool { kernel: vec![21, 20], pads: vec![10; 4], ..Pool::default() };
     let rows = |strides: &[u64]| Pool { kernel: vec![3, 2], strides: strides.to_vec(), ..Pool::default() };
+    let apart = |kernel: &[u64], dilations: &[u64]| Pool {
+        kernel: kernel.to_vec(),
+        dilations: dilations.to_vec(),
+        ..Pool::default()
+    };
     let dilated =
         Pool { kernel: vec![2, 3, 2], strides: vec![2, 1, 2], dilations: vec![1, 2, 3], ..Pool::default() };
     vec![
@@ -109,6 +114,10 @@ fn many() -> Vec<Sample> {
         of("rows, two apart", Kind::Mean, &[2, 16, 93, 97], rows(&[2, 1])),
         of("rows, dilated", Kind::PaddedMean, &[1, 5, 13, 67, 71], dilated.clone()),
         of("rows, dilated, by places", Kind::Largest, &[1, 5, 13, 67, 71], dilated),
+        of("taps far apart", Kind::Sum, &[1, 2, 40, 41], apart(&[3, 3], &[8, 8])),
+        of("taps far apart, by places", Kind::Largest, &[1, 2, 40, 41], apart(&[2, 2], &[17, 17])),
+        of("taps as far apart as cells reach", Kind::Mean, &[1, 2, 24, 24], apart(&[2, 2], &[14, 14])),
+        of("one window", Kind::Mean, &[2, 3, 7, 7], Pool { kernel: vec![7, 7], ..Pool::default() }),
         of("chains", Kind::Sum, &[1, 2, 23, 24], wide()),
         of("chains of means", Kind::Mean, &[1, 1, 23, 24], wide()),
         of("chains by places", Kind::Largest, &[1, 2, 23, 24], wide()),

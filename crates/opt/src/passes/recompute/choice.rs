@@ -72,11 +72,12 @@ fn goes_inside(schedule: &Schedule, step: StepNo, readers: &[(StepNo, StoredNo)]
     let [(reader, v)] = *readers else { return false };
     let reader = &schedule.steps[reader];
     let bound = of.reads.len() + reader.reads.len() + reader.results.len();
-    let alike = |result: Option<&StoredNo>| result.map(|&r| schedule.stored[r].bytes);
+    let space = |v: StoredNo| schedule.stored[v].space;
     let both = of.instructions.zip(reader.instructions).map(|(a, b)| a + b);
     both.is_some_and(|both| both <= INSTRUCTIONS)
         && bound <= slots::ELEMENTWISE
-        && alike(Some(&v)) == alike(reader.results.first())
+        && !reader.viewed.contains(&v)
+        && reader.results.first().is_some_and(|&result| space(result) == space(v))
 }
 
 /// What a step costs inside its reader, which reads the step's operands instead of its result.

@@ -7,8 +7,8 @@ use super::choice::Choice;
 use crate::pipeline::Room;
 use crate::rewrite::{Facts, cost};
 use pumice_ir::{Graph, Node, NodeId, ValueId};
-use pumice_types::{SymbolTable, When};
-use std::collections::BTreeSet;
+use pumice_types::{DimExpr, SymbolTable, When};
+use std::collections::{BTreeSet, HashMap};
 
 /// Bytes of a word of the arena.
 const WORD: u64 = 4;
@@ -25,6 +25,8 @@ pub struct Step {
     pub node: NodeId,
     /// The operand positions of the node and what is read there.
     pub reads: Vec<(usize, StoredNo)>,
+    /// Of these values those that it reads through a view.
+    pub viewed: Vec<StoredNo>,
     /// What it waits for besides.
     pub waits: Vec<StoredNo>,
     /// Its results.
@@ -56,6 +58,8 @@ pub struct Stored {
     pub step: StepNo,
     /// Whether a run makes them: what is known when loading has no barrier.
     pub of_run: bool,
+    /// Its extents, as a number that values of the same extents have.
+    pub space: usize,
 }
 
 /// The steps of a graph.
@@ -87,6 +91,8 @@ struct Reading<'g> {
     shown: Vec<StoredNo>,
     /// By value, what its readers wait for.
     waits: Vec<Vec<StoredNo>>,
+    /// Numbers of extents.
+    spaces: HashMap<&'g [DimExpr], usize>,
 }
 
 impl Schedule {
@@ -94,7 +100,8 @@ impl Schedule {
     pub fn of(graph: &Graph, symbols: &SymbolTable, room: &Room<'_>) -> Schedule {
         let (facts, count) = (Facts::new(graph), graph.value_count());
         let (shown, waits) = (vec![usize::MAX; count], vec![Vec::new(); count]);
-        let mut reading = Reading { graph, facts, symbols, room, shown, waits };
+        let spaces = HashMap::new();
+        let mut reading = Reading { graph, facts, symbols, room, shown, waits, spaces };
         let mut schedule = Schedule {
             steps: Vec::with_capacity(graph.nodes().len()),
             stored: Vec::with_capacity(count),
@@ -120,8 +127,8 @@ impl Schedule {
                 None => {
                     reading.shown[v.index()] = self.stored.len();
                     results.push(self.stored.len());
-                    let (bytes, of_run) = (reading.bytes(id, v), reading.of_run(id));
-                    self.stored.push(Stored { bytes, step, of_run });
+                    let (bytes, of_run, space) = (reading.bytes(id, v), reading.of_run(id), reading.space(v));
+                    self.stored.push(Stored { bytes, step, of_run, space });
                 }
             }
         }
@@ -134,6 +141,8 @@ impl Schedule {
     fn step(&self, reading: &Reading<'_>, (id, node): (NodeId, &Node), results: Vec<StoredNo>) -> Step {
         let operands = node.inputs.iter().enumerate().filter_map(|(i, v)| Some((i, (*v)?)));
         let reads: Vec<(usize, StoredNo)> = operands.map(|(i, v)| (i, reading.shown[v.index()])).collect();
+        let views = node.operands().filter(|v| reading.is_view(*v));
+        let viewed = views.map(|v| reading.shown[v.index()]).collect();
         let waits = node.operands().flat_map(|v| &reading.waits[v.index()]).copied();
         let waits: BTreeSet<StoredNo> = waits.collect();
         let time = reading.room.times.get(graph_name(reading.graph, id)).copied();
@@ -149,6 +158,7 @@ impl Schedule {
             repeatable: time.is_some() && barred && reading.is_repeatable(id, node),
             time: time.unwrap_or(0.0),
             reads,
+            viewed,
             waits: waits.into_iter().collect(),
             results,
             after: None,
@@ -278,7 +288,11 @@ impl Schedule {
     /// Adds a step that repeats another, on what is there then; one that is there already comes early enough. The
     /// results of one `inside` its reader take no room.
     fn repeat_step(&mut self, step: StepNo, after: StoredNo, inside: bool) {
-        if self.steps[step].again.is_some() {
+        if let Some(again) = self.steps[step].again {
+            // Who reads it besides finds it stored.
+            for (first, result) in self.steps[step].results.iter().zip(&self.steps[again].results) {
+                self.stored[*result].bytes = self.stored[*first].bytes;
+            }
             self.move_before(step, after);
             return;
         }
@@ -337,6 +351,16 @@ impl Reading<'_> {
         waits.sort_unstable();
         waits.dedup();
         self.waits[v.index()] = waits;
+    }
+
+    fn is_view(&self, v: ValueId) -> bool {
+        let (id, place) = self.graph.value(v).def;
+        self.graph.node(id).op.shown_operand(place.into()).is_some()
+    }
+
+    fn space(&mut self, v: ValueId) -> usize {
+        let next = self.spaces.len();
+        *self.spaces.entry(&self.graph.ty(v).shape).or_insert(next)
     }
 
     fn of_run(&self, id: NodeId) -> bool {
