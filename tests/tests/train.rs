@@ -7,6 +7,7 @@ use pumice::train::{
 };
 use pumice::{DType, Device, Graph, GraphBuilder, Options, Precision, Tensor, TensorView, f32, i32, sym};
 use pumice_plan::{Run, StepKind};
+use std::collections::BTreeMap;
 
 /// Numbers in [0, 1) that follow from their place.
 fn numbers(seed: u64, count: usize) -> Vec<f32> {
@@ -459,7 +460,7 @@ fn first_values_begin_training_anew() {
             .loss_scale()
             .steps_per_submission(steps);
         let mut trainer = trainer(&perceptron(0.5), &recipe, &Device::cpu());
-        let file: std::collections::BTreeMap<String, Tensor> = trainer
+        let file: BTreeMap<String, Tensor> = trainer
             .trained()
             .to_vec()
             .iter()
@@ -480,8 +481,83 @@ fn first_values_begin_training_anew() {
     }
 }
 
+/// The seed of first values is that of draws: another one drops other elements.
+#[test]
+fn first_values_seed_the_draws() {
+    let mut trainer = trainer(&perceptron(0.5), &recipe(), &Device::cpu());
+    let kept = weights(&mut trainer);
+    let names: Vec<String> = trainer.trained().iter().map(|t| t.name.clone()).collect();
+    let shapes: Vec<Vec<u64>> = trainer.trained().iter().map(|t| t.shape.clone()).collect();
+    let mut losses = |seed: u64| {
+        trainer.init(&Init::torch(), seed).expect("rules");
+        for ((name, shape), values) in names.iter().zip(&shapes).zip(&kept) {
+            trainer.set(name, Tensor::new(values, shape).expect("as many").view()).expect("set");
+        }
+        five_updates(&mut trainer)
+    };
+    let (first, high) = (losses(7), losses(7 | 1 << 40));
+    assert_eq!(first, losses(7));
+    assert_ne!(first, losses(8));
+    assert_ne!(first, high);
+}
+
+/// Running statistics go from trainer to trainer by name, and from a file.
+#[test]
+fn running_statistics_are_set_by_name() {
+    let g = GraphBuilder::new("norm");
+    let (x, class) = (g.input("x", f32([32u64, 8])), g.input("class", i32([32u64])));
+    let [scale, shift] = ["norm.weight", "norm.bias"].map(|name| g.param(name, f32([8u64])));
+    let ones = g.constant(Tensor::new(&[1f32; 8], &[8]).expect("8"));
+    let (mean, var) = (g.state("norm.mean", f32([8u64])), g.state_from("norm.var", ones));
+    let h = g.batch_norm_training(x, scale, shift, mean, var, BatchNormTraining::default());
+    let y = g.linear(h, g.param("fc.weight", f32([4u64, 8])), None);
+    let (loss, weight) = g.softmax_cross_entropy(y, class, None, Default::default());
+    g.output("loss", loss);
+    g.output("weight", weight);
+    let graph = g.build().expect("sound");
+    let mut first = trainer(&graph, &recipe(), &Device::cpu());
+    assert_eq!(floats(&first.get("norm.var").expect("there")), [1.0; 8], "before the first step");
+    first.run(batches(5)).for_each(|report| assert!(report.expect("a step").made));
+    let names = ["norm.weight", "norm.bias", "fc.weight", "norm.mean", "norm.var"];
+    let kept = names.map(|name| (name.to_owned(), first.get(name).expect("there")));
+    let loss = |trainer: &mut Trainer| trainer.evaluate(batches(1)).expect("evaluated").loss;
+    let wanted = loss(&mut first);
+    let [mut by_name, mut by_file] = [(); 2].map(|()| trainer(&graph, &recipe(), &Device::cpu()));
+    assert_ne!(loss(&mut by_name), wanted);
+    kept.iter().for_each(|(name, value)| by_name.set(name, value.view()).expect("set"));
+    assert_eq!(loss(&mut by_name), wanted);
+    by_file.load(&Source(kept.clone().into())).expect("all of them");
+    assert_eq!(loss(&mut by_file), wanted);
+    // Without them they begin as in a new trainer; of other extents they are refused before anything is taken.
+    let [params, wrong] = [3, 5].map(|count| kept.iter().take(count).cloned().collect::<BTreeMap<_, _>>());
+    by_file.load(&Source(params)).expect("the params are enough");
+    assert_eq!(floats(&by_file.get("norm.mean").expect("there")), [0.0; 8]);
+    let mut wrong = wrong;
+    wrong.insert("norm.mean".to_owned(), Tensor::new(&[0f32; 4], &[4]).expect("4"));
+    let told = by_file.load(&Source(wrong)).expect_err("4 of 8").to_string();
+    assert!(told.contains("norm.mean") && told.contains("[4]"), "{told}");
+    let told = by_file.set("norm.means", TensorView::f32(&[0.0; 8], [8])).expect_err("no such").to_string();
+    let known = "`norm.weight`, `norm.bias`, `fc.weight`, `norm.mean`, `norm.var`";
+    assert!(told.contains("`norm.means`") && told.contains(known), "{told}");
+}
+
+/// What was never given is told as such, and a row before the first is none.
+#[test]
+fn what_is_not_there_is_told_by_the_trainer() {
+    let made = Trainer::new(&perceptron(0.0), &recipe(), &Device::cpu(), &TrainOptions::default());
+    let told = made.expect("a trainer").get("fc2.bias").expect_err("no value yet");
+    assert!(matches!(told, TrainerError::NotSet { ref names } if names == &["fc2.bias"]), "{told}");
+    let mut trainer = trainer(&perceptron(0.0), &recipe().data_set(32, ["x", "class"]), &Device::cpu());
+    for (name, tensor) in points(1, 32).views() {
+        trainer.set_data(name, tensor).expect("32 rows");
+    }
+    let told = trainer.update(&[Batch::rows(&[0, -1])]).expect_err("before the first");
+    assert!(matches!(told, TrainerError::Row { row: -1 }), "{told}");
+    assert!(trainer.update(&[Batch::rows(&[0, 31])]).expect("rows").made);
+}
+
 /// Tensors by name.
-struct Source(std::collections::BTreeMap<String, Tensor>);
+struct Source(BTreeMap<String, Tensor>);
 
 impl pumice::ByteSource for Source {
     fn stored(&self, name: &str) -> Result<pumice::Stored, pumice::SourceError> {
@@ -509,7 +585,7 @@ fn a_file_has_the_extents_of_the_params() {
         Tensor::new(&vec![0.0f32; count], shape).expect("as many")
     };
     // As many values, of other extents; the others of the file are right.
-    let mut file: std::collections::BTreeMap<String, Tensor> =
+    let mut file: BTreeMap<String, Tensor> =
         trainer.trained().iter().map(|t| (t.name.clone(), zeros(&t.shape))).collect();
     file.insert("fc2.weight".to_owned(), zeros(&[16, 4]));
     let told = trainer.load(&Source(file.clone())).expect_err("it is turned").to_string();

@@ -77,8 +77,8 @@ pub enum CompileError {
         "the program needs {needed} (weights {weights}, states {states}, scratch {scratch}), {target} has {available}; use narrower params, a smaller upper bound of a symbol, or a smaller model"
     )]
     OutOfMemory {
-        /// Of weights, states and scratch together, in the smallest plan that was found. Where weights and states
-        /// alone are too large, or a param that passes through with its scratch is, nothing smaller was looked for.
+        /// Of weights, states and scratch together, in the smallest plan that was found: so much is enough. Where a
+        /// param that passes through is too large with its scratch, no plan was looked for.
         needed: Bytes,
         /// Of weights.
         weights: Bytes,

@@ -88,13 +88,13 @@ pub fn kept(compiling: &Compiling<'_>) -> Result<Plan, CompileError> {
     let first = compiling.plan(&[])?;
     let needed = Needed::of(&first);
     let none = fits(options, target, needed);
-    let fixed = Needed { scratch: 0, ..needed }.sum();
-    let room = available(options, target).saturating_sub(fixed);
-    // What weights and states leave no room for is not tried again.
-    if none.is_ok() || room == 0 || options.opt.skip.contains("recompute") {
+    if none.is_ok() || options.opt.skip.contains("recompute") {
         return none.map(|()| first);
     }
-    let mut plan = match searched(compiling, &first, room)? {
+    let fixed = Needed { scratch: 0, ..needed }.sum();
+    let room = available(options, target).saturating_sub(fixed);
+    let found = if room > 0 { searched(compiling, &first, room)? } else { None };
+    let mut plan = match found {
         Some(plan) => plan,
         None => least(compiling, &first)?,
     };

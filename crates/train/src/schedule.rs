@@ -110,7 +110,10 @@ impl Schedule {
             _ => {}
         }
         let first = self.rate(0);
-        (!first.is_finite()).then(|| format!("a {self:?} begins with {first}"))
+        match self.stated().into_iter().find(|(_, rate)| *rate < 0.0) {
+            Some((name, rate)) => Some(format!("{name} of a schedule is {rate}, and must not be below 0")),
+            None => (!first.is_finite()).then(|| format!("a {self:?} begins with {first}")),
+        }
     }
 
     /// The rates that it is made of: its peak and what it ends with; of a function of one's own the first one.

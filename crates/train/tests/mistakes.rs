@@ -177,6 +177,8 @@ fn recipes() {
 fn schedules() {
     let wrong = |schedule: Schedule| said(&graph(|g| _ = squares(g)), &recipe().schedule(schedule));
     let first = "1 mistake in what is to be trained:\n  the recipe: a ";
+    let told = wrong(Schedule::constant(-1e-3));
+    assert!(told.contains("the rate of a schedule is -0.001"), "{told}");
     let ends = ["falls towards an end: say `.total(updates)`", "ends after 5 updates, of which 5 warm up"];
     for (schedule, why) in [
         (Schedule::cosine(1e-3), ends[0]),

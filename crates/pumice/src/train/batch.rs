@@ -15,7 +15,8 @@ impl Batch {
         Batch::default()
     }
 
-    /// Rows of the data set ([`Recipe::data_set`](super::Recipe::data_set)); further inputs may be added.
+    /// Rows of the data set ([`Recipe::data_set`](super::Recipe::data_set)), counted from 0; further inputs may be
+    /// added.
     pub fn rows(index: &[i32]) -> Batch {
         let bytes = index.iter().flat_map(|i| i.to_le_bytes()).collect();
         let index = Tensor::from_bytes(DType::I32, &[index.len() as u64], bytes);
@@ -34,6 +35,12 @@ impl Batch {
     pub(super) fn reserved(&self) -> Option<&str> {
         let own = [names::NUMBERS, names::BASE, names::SHARE, names::ENDS];
         self.tensors.iter().map(|(name, _)| name.as_str()).find(|name| own.contains(name))
+    }
+
+    /// A row before the first.
+    pub(super) fn row_before_the_first(&self) -> Option<i32> {
+        let index = self.tensors.iter().find(|(name, _)| name == names::INDEX)?;
+        index.1.to_vec::<i32>().ok()?.into_iter().find(|row| *row < 0)
     }
 
     /// The inputs as a run takes them.

@@ -23,6 +23,12 @@ pub enum TrainerError {
         /// Their names.
         names: Vec<String>,
     },
+    /// A row of a data set before its first.
+    #[error("a batch asks for row {row} of the data set: rows are counted from 0")]
+    Row {
+        /// The row.
+        row: i32,
+    },
     /// A data set that was never given.
     #[error("no rows for the input {}: give them by `Trainer::set_data`", names.join(", "))]
     NoData {
@@ -75,9 +81,8 @@ pub enum TrainerError {
         of_rows(*rows)
     )]
     OutOfMemory {
-        /// Bytes of weights, states, scratch, inputs and outputs of the smallest plan that was found; of the micro-batch
-        /// that needs least, where that is chosen. Where weights and states alone are too large, nothing smaller was
-        /// looked for.
+        /// Bytes of weights, states, scratch, inputs and outputs of the smallest plan that was found, of the micro-batch
+        /// that needs least where that is chosen: so much is enough.
         needed: Bytes,
         /// How many it may take: [`TrainOptions::memory`](super::TrainOptions::memory), or what the device has free.
         available: Bytes,

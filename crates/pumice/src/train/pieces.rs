@@ -84,10 +84,13 @@ impl Pieces<'_> {
     /// The pieces of one batch.
     ///
     /// # Errors
-    /// A batch that cannot be cut, or names what the trainer fills.
+    /// A batch that cannot be cut, names what the trainer fills, or asks for a row before the first.
     pub(super) fn of_one<'b>(&self, batch: &'b Batch) -> Result<Vec<Piece<'b>>, TrainerError> {
         if let Some(name) = batch.reserved() {
             return Err(TrainerError::Reserved { name: name.to_owned() });
+        }
+        if let Some(row) = batch.row_before_the_first() {
+            return Err(TrainerError::Row { row });
         }
         let taken = |(name, _): &(&str, TensorView<'_>)| !self.inputs.leaves_out(self.entry, name);
         let views: Vec<_> = batch.views().into_iter().filter(taken).collect();

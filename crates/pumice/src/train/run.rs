@@ -10,6 +10,7 @@ use super::trainer::Trainer;
 /// where a submission has several steps between two submissions: updates that were not asked for yet are made. Where
 /// several batches make one update and the last ones are fewer, they make one of their own. After an error nothing more
 /// comes.
+#[must_use = "a run trains as its reports are asked for"]
 pub struct Run<'t, I> {
     pub(super) trainer: &'t mut Trainer,
     pub(super) batches: I,

@@ -34,6 +34,10 @@ pub struct Trainer {
     inputs: Inputs,
     /// Inputs that are a data set.
     data: Vec<String>,
+    /// The states of the user's graph: running statistics.
+    pub(super) statistics: Vec<String>,
+    /// What draws are made from: that of the last first values.
+    pub(super) seed: u64,
     runs_an_update: usize,
     /// How batches are cut, where they are.
     micro_batches: Option<MicroBatches>,
@@ -70,7 +74,9 @@ impl Trainer {
             trained: made.trained,
             inputs: Inputs::of(exe.plan(), recipe.data_inputs()),
             data: recipe.data_inputs().to_vec(),
+            statistics: graph.states().into_iter().map(|v| graph.value(v).name.to_string()).collect(),
             micro_batches: made.micro_batches,
+            seed: 0,
             updates: 0,
             skips: 0,
             exe,

@@ -3,7 +3,7 @@
 use super::error::TrainerError;
 use super::trainer::Trainer;
 use pumice_plan::StateInit;
-use pumice_runtime::TensorInfo;
+use pumice_runtime::{NameKind, RuntimeError, TensorInfo};
 use pumice_train::{Init, names};
 use pumice_types::{ByteSource, DType, Encoding, SourceError, Stored, Tensor, TensorView};
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use std::sync::Arc;
 impl Trainer {
     /// Gives every trained param its first value by the rules, and every frozen one of floats that has none yet, and
     /// begins training anew: moments, counts, the scale of the loss, draws, running statistics and what was accumulated
-    /// are as in a trainer that was just made. Data sets stay.
+    /// are as in a trainer that was just made. Data sets stay. Draws are made from the seed as well: another one drops
+    /// other elements.
     ///
     /// # Errors
     /// [`TrainerError::Recipe`] for each param that no rule is for; [`TrainerError::Run`] where the device fails.
@@ -28,6 +29,7 @@ impl Trainer {
         let values = init.tensors_beside(&all, &others, seed)?;
         let names: Vec<String> = all.into_iter().map(|(name, _)| name.to_owned()).collect();
         names.iter().zip(values).try_for_each(|(name, value)| self.set(name, value.view()))?;
+        self.seed = seed;
         self.begin_anew()
     }
 
@@ -36,8 +38,13 @@ impl Trainer {
         let plan = self.exe.plan();
         let own = plan.states.iter().filter(|state| state.init != StateInit::Given);
         let states: Vec<String> = own.map(|state| state.name.clone()).collect();
-        let scalars: Vec<(String, f64)> =
-            plan.scalars.iter().map(|scalar| (scalar.name.clone(), scalar.default)).collect();
+        let first = |name: &str, default: f64| match name {
+            "seed_low" => f64::from(self.seed as u32),
+            "seed_high" => f64::from((self.seed >> 32) as u32),
+            _ => default,
+        };
+        let scalars = plan.scalars.iter().map(|s| (s.name.clone(), first(&s.name, s.default)));
+        let scalars: Vec<(String, f64)> = scalars.collect();
         states.iter().try_for_each(|name| self.session.state(name)?.reset())?;
         scalars.iter().try_for_each(|(name, value)| self.session.set_scalar(name, *value))?;
         self.rows.forget();
@@ -46,8 +53,8 @@ impl Trainer {
     }
 
     /// Gives every param its value from a file or any other source of tensors, floats of any width as f32, and begins
-    /// training anew, as [`Trainer::init`]: what was kept belongs to other weights. [`Trainer::set`] changes nothing
-    /// but its param.
+    /// training anew, as [`Trainer::init`]: what was kept belongs to other weights. Running statistics
+    /// that the source has are taken as well, and draws begin again by the seed of the last `init`. [`Trainer::set`] changes nothing but its param.
     ///
     /// # Errors
     /// [`TrainerError::Source`] for a tensor that is not there or cannot be read, [`TrainerError::Run`] for one that
@@ -57,6 +64,11 @@ impl Trainer {
         for param in &self.trained {
             stored(source, &param.name, &param.shape).map_err(|error| of_source(&param.name, error))?;
         }
+        let mut statistics = Vec::new();
+        for name in self.statistics.iter().filter(|name| source.stored(name).is_ok()) {
+            let shape = self.session.state(name)?.read()?.shape().to_vec();
+            statistics.push((name.clone(), read(source, name, &shape).map_err(|e| of_source(name, e))?));
+        }
         if !self.exe.params().is_empty() {
             self.exe.read_params(source, |_, _| {})?;
         }
@@ -65,15 +77,17 @@ impl Trainer {
             let tensor = read(source, &name, shape).map_err(|error| of_source(&name, error))?;
             self.set(&name, tensor.view())?;
         }
-        self.begin_anew()
+        self.begin_anew()?;
+        statistics.iter().try_for_each(|(name, value)| self.set(name, value.view()))
     }
 
-    /// Gives one param a value: f32, or as the graph has it. Moments and counts stay as they are.
+    /// Gives one param or running statistic a value: f32, or as the graph has it. Moments and counts stay as they are.
     ///
     /// # Errors
-    /// [`TrainerError::Run`] for a name that no param has, and for a tensor unlike the param.
+    /// [`TrainerError::Run`] for a name that neither has, and for a tensor unlike it.
     pub fn set(&mut self, name: &str, value: TensorView<'_>) -> Result<(), TrainerError> {
-        if self.trained.iter().any(|t| t.name == name) {
+        self.expect_name(name)?;
+        if self.is_state(name) {
             let halves = matches!(value.encoding(), Encoding::Plain(DType::F16 | DType::BF16));
             let wide = if halves { value.encoding().decode(value.bytes()) } else { None };
             let mut state = self.session.state(name)?;
@@ -96,15 +110,37 @@ impl Trainer {
         Ok(self.session.state(&names::data(input))?.write(rows)?)
     }
 
-    /// What a param is now.
+    /// What a param or a running statistic is now.
     ///
     /// # Errors
-    /// [`TrainerError::Run`] for a name that no param has, or where it was never given a value.
+    /// [`TrainerError::Run`] for a name that neither has, [`TrainerError::NotSet`] where it was never given a value.
     pub fn get(&mut self, name: &str) -> Result<Tensor, TrainerError> {
-        if self.trained.iter().any(|t| t.name == name) {
+        self.expect_name(name)?;
+        let mut missing = self.session.missing_states().into_iter().chain(self.exe.missing_params());
+        if missing.any(|missing| missing == name) {
+            return Err(TrainerError::NotSet { names: vec![name.to_owned()] });
+        }
+        if self.is_state(name) {
             return Ok(self.session.state(name)?.read()?);
         }
         Ok(self.exe.param(name)?)
+    }
+
+    /// Whether a name is one of a trained param or a running statistic.
+    fn is_state(&self, name: &str) -> bool {
+        self.trained.iter().any(|t| t.name == name) || self.statistics.iter().any(|s| s == name)
+    }
+
+    /// That there is such a param or running statistic; the error says which there are.
+    fn expect_name(&self, name: &str) -> Result<(), TrainerError> {
+        let frozen = self.exe.params();
+        if self.is_state(name) || frozen.iter().any(|p| p.name == name) {
+            return Ok(());
+        }
+        let trained = self.trained.iter().map(|t| t.name.clone());
+        let frozen = frozen.into_iter().map(|p| p.name.clone());
+        let known = trained.chain(frozen).chain(self.statistics.iter().cloned()).collect();
+        Err(RuntimeError::UnknownName { kind: NameKind::Param, name: name.to_owned(), known }.into())
     }
 }
 

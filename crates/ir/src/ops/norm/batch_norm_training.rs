@@ -289,11 +289,15 @@ impl GraphBuilder {
     /// ```
     /// # use pumice_ir::{GraphBuilder, f32};
     /// # use pumice_ir::ops::batch_norm_training::BatchNormTraining;
+    /// # use pumice_types::Tensor;
     /// let g = GraphBuilder::new("g");
     /// let (x, gamma, beta) = (g.input("x", f32([8, 4, 6, 6])), g.param("gamma", f32([4])), g.param("beta", f32([4])));
-    /// let (mean, variance) = (g.state("mean", f32([4])), g.state("variance", f32([4])));
+    /// // Running variances begin as 1 elsewhere; what is not said begins as 0.
+    /// let ones = g.constant(Tensor::new(&[1f32; 4], &[4])?);
+    /// let (mean, variance) = (g.state("mean", f32([4])), g.state_from("variance", ones));
     /// g.output("y", g.batch_norm_training(x, gamma, beta, mean, variance, BatchNormTraining::default()));
     /// # assert!(g.build().is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[track_caller]
     pub fn batch_norm_training(
