@@ -10,8 +10,8 @@ use pumice_types::scalar::{Reg, RegType, ScalarBuilder};
 pub const ELEMENTWISE: &str = "elementwise";
 
 /// Instructions of one element of the node's scalar form, or of all scalar forms in a fused node that is elementwise.
-/// `None`: the node must stay alone. It has no scalar form, or it reports elements under its own name, such as an integer
-/// division unless its divisor is a constant other than 0.
+/// `None`: the node must stay alone. It has no scalar form, or it reports elements under its own name, such as an
+/// integer division unless its divisor is a constant other than 0.
 pub fn instructions(graph: &Graph, id: NodeId) -> Option<usize> {
     let node = graph.node(id);
     if let Op::Fused(fused) = &node.op {

@@ -81,8 +81,8 @@ pub enum TrainerError {
         of_rows(*rows)
     )]
     OutOfMemory {
-        /// Bytes of weights, states, scratch, inputs and outputs of the smallest plan that was found, of the micro-batch
-        /// that needs least where that is chosen: so much is enough.
+        /// Bytes of weights, states, scratch, inputs and outputs of the smallest plan that was found, of the
+        /// micro-batch that needs least where that is chosen: so much is enough.
         needed: Bytes,
         /// How many it may take: [`TrainOptions::memory`](super::TrainOptions::memory), or what the device has free.
         available: Bytes,

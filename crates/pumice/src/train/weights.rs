@@ -54,7 +54,8 @@ impl Trainer {
 
     /// Gives every param its value from a file or any other source of tensors, floats of any width as f32, and begins
     /// training anew, as [`Trainer::init`]: what was kept belongs to other weights. Running statistics
-    /// that the source has are taken as well, and draws begin again by the seed of the last `init`. [`Trainer::set`] changes nothing but its param.
+    /// that the source has are taken as well, and draws begin again by the seed of the last `init`. [`Trainer::set`]
+    /// changes nothing but its param.
     ///
     /// # Errors
     /// [`TrainerError::Source`] for a tensor that is not there or cannot be read, [`TrainerError::Run`] for one that

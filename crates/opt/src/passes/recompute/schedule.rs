@@ -8,7 +8,7 @@ use crate::pipeline::Room;
 use crate::rewrite::{Facts, cost};
 use pumice_ir::{Graph, Node, NodeId, ValueId};
 use pumice_types::{DimExpr, SymbolTable, When};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of a word of the arena.
 const WORD: u64 = 4;
@@ -92,7 +92,7 @@ struct Reading<'g> {
     /// By value, what its readers wait for.
     waits: Vec<Vec<StoredNo>>,
     /// Numbers of extents.
-    spaces: HashMap<&'g [DimExpr], usize>,
+    spaces: BTreeMap<&'g [DimExpr], usize>,
 }
 
 impl Schedule {
@@ -100,7 +100,7 @@ impl Schedule {
     pub fn of(graph: &Graph, symbols: &SymbolTable, room: &Room<'_>) -> Schedule {
         let (facts, count) = (Facts::new(graph), graph.value_count());
         let (shown, waits) = (vec![usize::MAX; count], vec![Vec::new(); count]);
-        let spaces = HashMap::new();
+        let spaces = BTreeMap::new();
         let mut reading = Reading { graph, facts, symbols, room, shown, waits, spaces };
         let mut schedule = Schedule {
             steps: Vec::with_capacity(graph.nodes().len()),
