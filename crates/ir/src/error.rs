@@ -1,5 +1,6 @@
 //! Mistakes in a user's program, with everything needed to find them.
 
+use crate::GradError;
 use crate::attr::AttrError;
 use pumice_types::{DType, Encoding};
 
@@ -351,6 +352,25 @@ pub enum BuildError {
         /// What is wrong.
         reason: String,
     },
+}
+
+impl BuildError {
+    /// The node, or the leaf, that it is about, by its name; none of what is about several, or about the graph.
+    pub fn node(&self) -> Option<&str> {
+        match self {
+            BuildError::Op { node, .. }
+            | BuildError::Count { node, .. }
+            | BuildError::ForeignValue { node, .. }
+            | BuildError::Loop { node, .. }
+            | BuildError::Stream { node, .. }
+            | BuildError::Grad(GradError::NotDifferentiable { node, .. }) => Some(node),
+            BuildError::DuplicateName(name)
+            | BuildError::State { state: name, .. }
+            | BuildError::Scalar { name, .. }
+            | BuildError::Grad(GradError::NotReached { name, .. }) => Some(name),
+            _ => None,
+        }
+    }
 }
 
 pumice_types::debug_as_display!(BuildError);

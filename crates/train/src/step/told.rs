@@ -11,7 +11,7 @@ use std::path::Path;
 pub(super) fn of_entry(graph: &Graph, entry: &'static str, errors: BuildErrors) -> TrainError {
     let told = |mistake: Mistake| {
         let error = of_graph(graph, mistake.error);
-        let made = || place(&error).and_then(|node| graph.site(node));
+        let made = || error.node().and_then(|node| graph.site(node));
         let site = mistake.site.filter(|site| !is_own(site)).or_else(made).filter(|site| !is_own(site));
         Mistake { error, site }
     };
@@ -22,23 +22,6 @@ pub(super) fn of_entry(graph: &Graph, entry: &'static str, errors: BuildErrors) 
 fn is_own(site: &CallSite) -> bool {
     let sources = Path::new(file!()).parent().and_then(Path::parent);
     sources.is_some_and(|sources| Path::new(site.file()).starts_with(sources))
-}
-
-/// The node that an error is about.
-fn place(error: &BuildError) -> Option<&str> {
-    match error {
-        BuildError::Op { node, .. }
-        | BuildError::Count { node, .. }
-        | BuildError::ForeignValue { node, .. }
-        | BuildError::Loop { node, .. }
-        | BuildError::Stream { node, .. }
-        | BuildError::Grad(GradError::NotDifferentiable { node, .. }) => Some(node),
-        BuildError::DuplicateName(name)
-        | BuildError::State { state: name, .. }
-        | BuildError::Scalar { name, .. }
-        | BuildError::Grad(GradError::NotReached { name, .. }) => Some(name),
-        _ => None,
-    }
 }
 
 /// The error with the names of the user's graph: what is read of a trained param is the param, and a way that ends in
