@@ -33,6 +33,7 @@ mod shapes;
 mod start;
 mod streams;
 mod training;
+mod training_host;
 
 use clap::Parser;
 use pumice::Graph;

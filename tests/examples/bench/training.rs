@@ -1,5 +1,5 @@
 //! Training (G13): a step of each network by the device's clock, its batch bound and its numbers in the table; and the
-//! same step in less memory (G14).
+//! same step in less memory (G14). What the host takes of one is in `training_host` (G16).
 
 use crate::Case;
 use crate::clock::{Pace, Times};
@@ -7,6 +7,7 @@ use crate::data;
 use crate::pairs::Pairs;
 use crate::rig::{self, Rig, size};
 use crate::row::{Bar, Figures, Outcome, Row};
+use crate::training_host;
 use pumice::train::{AdamW, Recipe, Schedule, Sgd, StepGraphs, TABLE_ROWS, names, step_graphs};
 use pumice::{
     DType, Executable, Graph, GraphBuilder, Options, RunOptions, Session, Tensor, TensorView, Value, f32, i32,
@@ -30,7 +31,14 @@ pub fn cases(full: bool) -> Vec<Case> {
     ];
     // Minutes on a CPU.
     let large = full.then(|| case("G13.resnet50_b32".to_owned(), || resnet(32)));
-    small.into_iter().chain(large).collect()
+    let of_host = [
+        training_host::planned("G16.gpt_b4_s512".to_owned(), || Gpt::SMALL.training()),
+        training_host::by_the_wall(format!("G16.gpt_b{}_s{}", gpt.batch, gpt.tokens), move || gpt.training()),
+        training_host::by_the_wall(format!("G16.minilm_p{}_s{}", pairs.pairs, pairs.tokens), move || {
+            pairs.training()
+        }),
+    ];
+    small.into_iter().chain(large).chain(of_host).collect()
 }
 
 fn case(name: String, make: impl Fn() -> Outcome<Training> + 'static) -> Case {
@@ -196,7 +204,7 @@ impl Training {
     }
 
     /// A step compiled by these options, and the bytes that it takes.
-    fn row(
+    pub fn row(
         &self,
         rig: &Rig,
         graphs: &StepGraphs,
