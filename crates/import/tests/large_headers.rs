@@ -1,11 +1,19 @@
-//! Headers of many entries: a header of 6,000,000 keys took twelve times its size. Memory is measured, so each test is
-//! to run in a process of its own, as nextest has it.
+//! Headers of many entries: a header of 6,000,000 keys took twelve times its size. Memory is measured of the process, so
+//! each test is to run in one of its own, as nextest has it; in one process they take turns.
 
 use pumice_import::fuzz::within_memory;
 use pumice_import::{ENTRIES_LIMIT, FormatProblem, GgufProblem, ImportError, gguf, safetensors};
 use std::fmt::Write;
 use std::io::Cursor;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// One measurement at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Bytes of memory for each byte of a header, as `Header` of both formats states it.
 const MULTIPLE: u64 = 8;
@@ -72,21 +80,25 @@ fn opens_within<T: PartialEq + std::fmt::Debug>(
 
 #[test]
 fn a_safetensors_header_takes_a_bounded_multiple() {
+    let _alone = alone();
     opens_within(&safetensors_file(1_000_000), open_safetensors, 1_000_000);
 }
 
 #[test]
 fn gguf_metadata_takes_a_bounded_multiple() {
+    let _alone = alone();
     opens_within(&gguf_file(1_000_000, 0), open_gguf, (1_000_000, 0));
 }
 
 #[test]
 fn a_gguf_tensor_table_takes_a_bounded_multiple() {
+    let _alone = alone();
     opens_within(&gguf_file(0, 1_000_000), open_gguf, (0, 1_000_000));
 }
 
 #[test]
 fn more_entries_than_any_model_has_are_refused() {
+    let _alone = alone();
     let many = ENTRIES_LIMIT + 1;
     let error = open_safetensors(&safetensors_file(many)).expect_err("refused");
     let expected = FormatProblem::TooMany { count: many, limit: ENTRIES_LIMIT };
