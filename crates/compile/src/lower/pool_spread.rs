@@ -105,7 +105,7 @@ fn bound(step: &mut StepBuilder, [v, x]: [&PlacedView; 2], places: Option<&Place
     [v.along(strides), places, step.write(x)]
 }
 
-/// The call, of this mode, element by element or cell by cell.
+/// The call, of this mode, element by element or cell by cell: both kernels have the same arguments and operands.
 fn call(
     cx: &mut LowerCx<'_>,
     (mode, window): (u32, &Window),
@@ -113,56 +113,34 @@ fn call(
     outer: [&DimExpr; 2],
     by_cells: bool,
 ) -> CallBuilder {
-    let words = window.words(cx);
+    let (decl, variant) =
+        if by_cells { (&Cells::DECL, Cells::plain) } else { (&Elements::DECL, Elements::plain) };
+    let Words { extent, kernel, out, step, dilation, begin } = window.words(cx);
     let [batches, channels] = outer.map(|n| cx.arg(n));
-    let Words { extent, kernel, out, step, dilation, begin } = words;
-    let (end, slots, holes) = (window.pad_ends(cx), Vec::new(), Vec::new());
-    if !by_cells {
-        let variant = Elements::plain;
-        let call = Elements {
-            variant,
-            mode,
-            batches,
-            channels,
-            extent,
-            kernel,
-            out,
-            step,
-            dilation,
-            begin,
-            end,
-            v,
-            places,
-            x,
-            slots,
-            holes,
-        };
-        return call.into_call();
-    }
+    let call = CallBuilder::new(decl, variant)
+        .constant("mode", mode)
+        .own("batches", batches)
+        .own("channels", channels)
+        .own("extent", extent)
+        .own("kernel", kernel)
+        .own("out", out)
+        .own("step", step)
+        .own("dilation", dilation)
+        .own("begin", begin)
+        .own("end", window.pad_ends(cx))
+        .operand("v", v)
+        .operand("places", places)
+        .operand("x", x);
+    if by_cells { of_cells(call, window) } else { call }
+}
+
+/// The call with the window's numbers along the last two axes as constants.
+fn of_cells(call: CallBuilder, window: &Window) -> CallBuilder {
     let [_, h, w] = &window.0;
-    let call = Cells {
-        variant: Cells::plain,
-        mode,
-        kernel_h: h.kernel as u32,
-        kernel_w: w.kernel as u32,
-        step_h: h.step as u32,
-        step_w: w.step as u32,
-        dilation_h: h.dilation as u32,
-        dilation_w: w.dilation as u32,
-        batches,
-        channels,
-        extent,
-        kernel,
-        out,
-        step,
-        dilation,
-        begin,
-        end,
-        v,
-        places,
-        x,
-        slots,
-        holes,
-    };
-    call.into_call()
+    call.constant("kernel_h", h.kernel as u32)
+        .constant("kernel_w", w.kernel as u32)
+        .constant("step_h", h.step as u32)
+        .constant("step_w", w.step as u32)
+        .constant("dilation_h", h.dilation as u32)
+        .constant("dilation_w", w.dilation as u32)
 }
