@@ -34,9 +34,10 @@ impl Session {
         self.write_input_row(&inner, i, (row, overwritten), &shape, view.bytes())
     }
 
-    /// Checks what [`Session::bind_input_row`] checks of each of these, and what a run with such rows checks beside,
-    /// and writes nothing: every input of the selected entry is among them, is bound, or is one of `besides`, whose
-    /// extents are constant; symbols have one value each, and a run of the plan is for them.
+    /// Checks what [`Session::bind_input_row`] checks of each of these, and extents and scalars as the first replay of
+    /// a run with such rows would, and writes nothing: every input of the selected entry is among them, is bound, or
+    /// is one of `besides`, whose extents are constant; symbols have one value each, and a run of the plan is for
+    /// them. Params, given states and later replays are not looked at.
     ///
     /// # Errors
     /// As [`Session::execute`], before anything is written. Axes are those of a row.
