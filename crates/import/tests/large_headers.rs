@@ -1,5 +1,5 @@
-//! Headers of many entries: a header of 6,000,000 keys took twelve times its size. Memory is measured of the process, so
-//! each test is to run in one of its own, as nextest has it; in one process they take turns.
+//! Headers of many entries: a header of 6,000,000 keys took twelve times its size. Memory is measured of the process,
+//! so each test is to run in one of its own, as nextest has it; in one process they take turns.
 
 use pumice_import::fuzz::within_memory;
 use pumice_import::{ENTRIES_LIMIT, FormatProblem, GgufProblem, ImportError, gguf, safetensors};
