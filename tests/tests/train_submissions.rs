@@ -66,6 +66,8 @@ struct Has {
     dropout: bool,
     norm: bool,
     penalty: bool,
+    /// Classes that the graph computes, so that nobody knows them before it runs.
+    computed: bool,
 }
 
 fn network(has: Has) -> Graph {
@@ -84,6 +86,7 @@ fn network(has: Has) -> Graph {
         h = g.dropout_training(h, 0.3).0;
     }
     let y = g.linear(h, g.param("fc2.weight", f32([4, 16])), Some(g.param("fc2.bias", f32([4]))));
+    let class = if has.computed { g.abs(class) } else { class };
     let (loss, weight) = g.softmax_cross_entropy(y, class, None, Default::default());
     g.output("loss", loss);
     g.output("weight", weight);
@@ -142,7 +145,7 @@ fn same_bits(device: &Device) {
         ("batch norm", Has { norm, ..Has::default() }, recipe()),
         ("loss scale", Has { dropout, ..Has::default() }, recipe().loss_scale()),
         ("accumulation", Has { dropout, penalty, ..Has::default() }, recipe().accumulate(4)),
-        ("all", Has { dropout, norm, penalty }, recipe().accumulate(4).loss_scale()),
+        ("all", Has { dropout, norm, penalty, ..Has::default() }, recipe().accumulate(4).loss_scale()),
     ];
     let batches = eventful();
     for (what, has, recipe) in cases {
@@ -184,14 +187,17 @@ fn a_stop_stops_the_rest(device: &Device) {
     }
 }
 
+/// A row whose class there is not.
+fn beyond() -> Batch {
+    let x = Tensor::new(&numbers(3, WIDTH), &[1, WIDTH as u64]).expect("a row");
+    Batch::new().with("x", x).with("class", Tensor::new(&[4i32], &[1]).expect("one"))
+}
+
 /// What an op reports is told after the steps before it, and the trainer goes on where the device is.
 fn reports_of_ops_are_told_in_their_place(device: &Device) {
-    let beyond = {
-        let x = Tensor::new(&numbers(3, WIDTH), &[1, WIDTH as u64]).expect("a row");
-        Batch::new().with("x", x).with("class", Tensor::new(&[4i32], &[1]).expect("one"))
-    };
-    let batches: Vec<Batch> = (0..12).map(|i| if i == 5 { beyond.clone() } else { points(i, 1) }).collect();
-    let mut trainer = trainer(&network(Has::default()), &recipe().steps_per_submission(8), device);
+    let batches = (0..12).map(|i| if i == 5 { beyond() } else { points(i, 1) });
+    let graph = network(Has { computed: true, ..Has::default() });
+    let mut trainer = trainer(&graph, &recipe().steps_per_submission(8), device);
     let reports: Vec<_> = trainer.run(batches).collect();
     assert_eq!(reports.len(), 6);
     assert!(reports[..5].iter().all(|r| r.as_ref().is_ok_and(|r| r.made)));
@@ -311,6 +317,37 @@ fn what_follows_a_full_submission_runs() {
             format!("a batch must not name `{name}`: the trainer fills that input itself")
         );
     }
+}
+
+/// A target that is no class is told before its update, or a data set that has it, is taken: nothing is learned of it.
+#[test]
+fn targets_that_are_no_class_are_told_before_their_update() {
+    let graph = network(Has::default());
+    let after = |expected: &str, told: &TrainerError| {
+        let (said, at) = (told.to_string(), format!("{}:", file!()));
+        assert!(
+            said.starts_with(expected) && said.contains(&at) && said.ends_with(" takes 0 to 3"),
+            "{said}"
+        );
+    };
+    for at_once in [1, 8] {
+        for runs in [1, 2] {
+            let recipe = recipe().steps_per_submission(at_once).accumulate(runs);
+            let mut trainer = trainer(&graph, &recipe, &Device::cpu());
+            let batches = (0..12).map(|i| if i == 5 { beyond() } else { points(i, 1) });
+            let reports: Vec<_> = trainer.run(batches).collect();
+            let (made, told) = (5 / runs as usize, reports.last().and_then(|r| r.as_ref().err()));
+            assert_eq!((reports.len(), trainer.updates()), (made + 1, made as u64));
+            after("`class` is 4 at [0]: `softmax_cross_entropy` (", told.expect("an error"));
+            let before = trainer.get("fc1.weight").expect("set").bytes().to_vec();
+            trainer.run([beyond()]).next().expect("one").expect_err("no class");
+            trainer.evaluate([beyond()]).expect_err("no class");
+            assert_eq!(trainer.get("fc1.weight").expect("set").bytes(), before);
+        }
+    }
+    let mut trainer = trainer(&graph, &recipe().data_set(3, ["x", "class"]), &Device::cpu());
+    let told = trainer.set_data("class", TensorView::i32(&[0, 3, -1], [3])).expect_err("-1 is no class");
+    after("`class` is -1 at [2]: ", &told);
 }
 
 /// A function of one's own is asked for no more updates than are made.

@@ -28,6 +28,7 @@
 mod error;
 mod group;
 mod held;
+mod index_input;
 mod init;
 pub mod names;
 mod numbers;
@@ -40,6 +41,7 @@ mod trained;
 
 pub use error::{TrainError, TrainErrors};
 pub use group::Group;
+pub use index_input::{IndexInput, index_inputs};
 pub use init::{Fan, Init, Rule};
 pub use numbers::{Numbers, TABLE_ROWS};
 pub use optimizer::{Adagrad, Adam, AdamW, Lion, Optimizer, RmsProp, Sgd, Slot, UpdateCx, Updated};

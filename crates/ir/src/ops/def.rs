@@ -17,6 +17,7 @@ use pumice_types::scalar::{Reg, ScalarBuilder};
 use pumice_types::{DType, DimExpr, Encoding, SymbolId};
 use std::fmt;
 use std::hash::Hash;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What an op is to lowering, as the list of ops says: which file, if any, turns it into steps.
@@ -145,6 +146,11 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
     /// As [`frame_value`](OpDef::frame_value), of truth values as well, which are 0 or 1, where no part overflows.
     fn truth_value(&self, operands: &[DimExpr]) -> Option<DimExpr> {
         self.frame_value(operands)
+    }
+
+    /// For an operand all of whose elements are indices of one axis of constant extent, which of them are in range.
+    fn index_range(&self, _cx: &NodeCx<'_>, _operand: usize) -> Option<IndexRange> {
+        None
     }
 
     /// Whether the op only renames or moves elements: its lowering may be a view.
@@ -281,6 +287,22 @@ pub trait OpDef: Attrs + Clone + Eq + Hash + fmt::Debug + Into<Op> {
 /// An empty patch for a node that is expanded, labelled with its op and name.
 pub(crate) fn expansion(graph: &Graph, id: NodeId) -> Patch {
     Patch::new(format!("decompose {} {}", graph.node(id).op.name(), graph.node_name(id)))
+}
+
+/// Which indices of an axis are in range.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexRange {
+    /// From the first to one past the last.
+    pub within: Range<i64>,
+    /// One that is in range besides: a target that is ignored.
+    pub besides: Option<i64>,
+}
+
+impl IndexRange {
+    /// Whether an index is in range.
+    pub fn has(&self, index: i64) -> bool {
+        self.within.contains(&index) || self.besides == Some(index)
+    }
 }
 
 /// What the end of a loop says of it.

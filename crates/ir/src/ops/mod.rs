@@ -5,7 +5,7 @@
 //! of [`OpDef`]: nothing is matched by hand on [`Op`] but the leaves of a program and, in a pass, the ops that its
 //! header names (`cargo xtask tidy --rule duties`).
 
-pub use def::{LoopEnd, OpDef, OpKind, ScalarCx};
+pub use def::{IndexRange, LoopEnd, OpDef, OpKind, ScalarCx};
 pub use gradient::{Differentiation, Grad, GradCx, Grads, NoGrad};
 pub use simplify::{NodeCx, Simpler, Untransposed};
 
@@ -481,6 +481,11 @@ macro_rules! define_op {
             /// Its one integer or truth value as an expression of the frame, where no part overflows.
             pub fn truth_value(&self, operands: &[DimExpr]) -> Option<DimExpr> {
                 match self { $($(Op::$Name(op) => op.truth_value(operands),)*)* }
+            }
+
+            /// For an operand of indices of one axis, which of them are in range.
+            pub fn index_range(&self, cx: &NodeCx<'_>, operand: usize) -> Option<IndexRange> {
+                match self { $($(Op::$Name(op) => op.index_range(cx, operand),)*)* }
             }
 
             /// Whether it only renames or moves elements.

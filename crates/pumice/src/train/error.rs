@@ -1,7 +1,8 @@
 //! What can go wrong between a graph and its trained weights.
 
+use pumice_ir::ops::IndexRange;
 use pumice_runtime::RuntimeError;
-use pumice_train::TrainErrors;
+use pumice_train::{IndexInput, TrainErrors};
 use pumice_types::{Bytes, SourceError};
 
 /// Any error of a [`Trainer`](super::Trainer).
@@ -75,6 +76,19 @@ pub enum TrainerError {
         /// What is wrong.
         reason: String,
     },
+    /// A batch or a data set with an index out of range: a target that is no class, an id that the table has no row of.
+    #[error(
+        "`{}` is {index} at {position:?}: `{}`{} takes {}",
+        input.name, input.op, at_site(input), shown(&input.range)
+    )]
+    Index {
+        /// The input, and the op that takes it.
+        input: IndexInput,
+        /// Its place in the tensor, the row first.
+        position: Vec<u64>,
+        /// What it is.
+        index: i64,
+    },
     /// A program that takes more memory than there is.
     #[error(
         "the program needs {needed} on the device {}, and has {available}: {help}",
@@ -123,6 +137,18 @@ pumice_types::debug_as_display!(TrainerError);
 
 fn at_scale(scale: Option<f64>) -> String {
     scale.map_or_else(String::new, |scale| format!(", the scale of the loss is now {scale}"))
+}
+
+fn at_site(input: &IndexInput) -> String {
+    input.site.as_ref().map_or_else(String::new, |site| format!(" ({site})"))
+}
+
+fn shown(range: &IndexRange) -> String {
+    let besides = range.besides.map_or_else(String::new, |index| format!(", and {index}"));
+    match range.within.is_empty() {
+        true => format!("none{besides}"),
+        false => format!("{} to {}{besides}", range.within.start, range.within.end - 1),
+    }
 }
 
 fn of_rows(rows: Option<u64>) -> String {

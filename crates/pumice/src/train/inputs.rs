@@ -1,8 +1,11 @@
 //! Which tensors of a batch a run takes: those that its entry has. What another entry has is left out, so that one
-//! batch does for all of them; what none has stays, and whoever runs it says so.
+//! batch does for all of them; what none has stays, and whoever runs it says so. And which of them are indices, which
+//! are looked at before anything runs.
 
+use super::error::TrainerError;
 use pumice_plan::{Entry, Plan};
-use pumice_train::names;
+use pumice_train::{IndexInput, names};
+use pumice_types::TensorView;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names that a trainer gives inputs of its own, [`names::INDEX`] of a data set among them.
@@ -11,12 +14,14 @@ const OWN: [&str; 5] = [names::NUMBERS, names::BASE, names::SHARE, names::ENDS, 
 /// By entry the inputs that only others have.
 pub(super) struct Inputs {
     left_out: BTreeMap<String, BTreeSet<String>>,
+    /// Those of the forward graph that are indices.
+    indices: Vec<IndexInput>,
 }
 
 impl Inputs {
     /// Of a trainer's program; `data` are the inputs that are a data set. A training entry takes these by their index,
     /// so that a tensor of that name would be another batch than the one asked for: it is not left out, but refused.
-    pub(super) fn of(plan: &Plan, data: &[String]) -> Inputs {
+    pub(super) fn of(plan: &Plan, data: &[String], indices: Vec<IndexInput>) -> Inputs {
         let inputs = |entry: &Entry| -> BTreeSet<String> {
             plan.inputs_of(entry).iter().map(|slot| slot.name.clone()).collect()
         };
@@ -28,11 +33,32 @@ impl Inputs {
             let others = all.difference(&own).filter(|name| !stays(name)).cloned().collect();
             (entry.name.clone(), others)
         };
-        Inputs { left_out: plan.entries.iter().map(of_entry).collect() }
+        Inputs { left_out: plan.entries.iter().map(of_entry).collect(), indices }
     }
 
     /// Whether an entry goes without a tensor of this name, which another one has.
     pub(super) fn leaves_out(&self, entry: &str, name: &str) -> bool {
         self.left_out.get(entry).is_some_and(|names| names.contains(name))
     }
+    /// That a tensor of this name has no index out of range.
+    pub(super) fn check_indices(&self, name: &str, tensor: &TensorView<'_>) -> Result<(), TrainerError> {
+        for input in self.indices.iter().filter(|input| input.name == name) {
+            if let Some((at, index)) = input.first_outside(tensor) {
+                let position = position(at as u64, tensor.shape());
+                return Err(TrainerError::Index { input: input.clone(), position, index });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The place in each axis of an element that has a place in row-major order.
+fn position(mut at: u64, shape: &[u64]) -> Vec<u64> {
+    let mut places: Vec<u64> = Vec::new();
+    for extent in shape.iter().rev() {
+        places.push(at % (*extent).max(1));
+        at /= (*extent).max(1);
+    }
+    places.reverse();
+    places
 }

@@ -58,9 +58,9 @@ pub use error::TrainerError;
 pub use options::{MicroBatch, TrainOptions};
 pub use plan::TrainPlan;
 pub use pumice_train::{
-    Adagrad, Adam, AdamW, Fan, Group, Init, Lion, MicroBatches, Numbers, OnNonfinite, Optimizer, Recipe,
-    RmsProp, Rule, Schedule, Sgd, Slot, StepGraphs, TABLE_ROWS, TrainError, TrainErrors, Trained, UpdateCx,
-    Updated, micro_batch_graphs, micro_batch_sizes, names, step_graphs,
+    Adagrad, Adam, AdamW, Fan, Group, IndexInput, Init, Lion, MicroBatches, Numbers, OnNonfinite, Optimizer,
+    Recipe, RmsProp, Rule, Schedule, Sgd, Slot, StepGraphs, TABLE_ROWS, TrainError, TrainErrors, Trained,
+    UpdateCx, Updated, micro_batch_graphs, micro_batch_sizes, names, step_graphs,
 };
 pub use report::{Evaluation, Report};
 pub use run::Run;

@@ -84,7 +84,8 @@ impl Pieces<'_> {
     /// The pieces of one batch.
     ///
     /// # Errors
-    /// A batch that cannot be cut, names what the trainer fills, or asks for a row before the first.
+    /// A batch that cannot be cut, names what the trainer fills, asks for a row before the first, or has an index out
+    /// of range.
     pub(super) fn of_one<'b>(&self, batch: &'b Batch) -> Result<Vec<Piece<'b>>, TrainerError> {
         if let Some(name) = batch.reserved() {
             return Err(TrainerError::Reserved { name: name.to_owned() });
@@ -94,6 +95,7 @@ impl Pieces<'_> {
         }
         let taken = |(name, _): &(&str, TensorView<'_>)| !self.inputs.leaves_out(self.entry, name);
         let views: Vec<_> = batch.views().into_iter().filter(taken).collect();
+        views.iter().try_for_each(|(name, view)| self.inputs.check_indices(name, view))?;
         match self.micro_batches.and_then(|cut| Rows::of(cut, &views)) {
             Some(rows) => rows.pieces(),
             // Whoever runs it says what it lacks.

@@ -14,7 +14,7 @@ use super::submission::{Reports, Steps};
 use crate::{Device, Executable};
 use pumice_ir::Graph;
 use pumice_runtime::{RunOptions, RuntimeError, Session};
-use pumice_train::{MicroBatches, Recipe, Schedule, Trained, names};
+use pumice_train::{MicroBatches, Recipe, Schedule, Trained, index_inputs, names};
 use pumice_types::{Tensor, TensorView};
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -31,7 +31,7 @@ pub struct Trainer {
     pub(super) rows: Rows,
     pub(super) steps: Steps,
     pub(super) trained: Vec<Trained>,
-    inputs: Inputs,
+    pub(super) inputs: Inputs,
     /// Inputs that are a data set.
     data: Vec<String>,
     /// The states of the user's graph: running statistics.
@@ -72,7 +72,7 @@ impl Trainer {
             rows: Rows::new(made.numbers.clone()),
             steps: Steps { rows: recipe.rows() as usize, stops_itself: made.step.stop().is_some() },
             trained: made.trained,
-            inputs: Inputs::of(exe.plan(), recipe.data_inputs()),
+            inputs: Inputs::of(exe.plan(), recipe.data_inputs(), index_inputs(graph)),
             data: recipe.data_inputs().to_vec(),
             statistics: graph.states().into_iter().map(|v| graph.value(v).name.to_string()).collect(),
             micro_batches: made.micro_batches,
@@ -160,10 +160,10 @@ impl Trainer {
     ///
     /// # Errors
     /// Before anything runs [`TrainerError::NotSet`], [`TrainerError::NoData`], [`TrainerError::Batches`],
-    /// [`TrainerError::Rows`] and [`TrainerError::Number`], and [`TrainerError::Run`] for a batch that does not fit.
-    /// Then [`TrainerError::Run`] where the device fails, or an op reports (a target that is no class): where that is
-    /// in the run that updates, the update was made, and what was out of range counted as 0; else nothing of the
-    /// batches is kept but running statistics.
+    /// [`TrainerError::Rows`], [`TrainerError::Index`] for a target that is no class, [`TrainerError::Number`], and
+    /// [`TrainerError::Run`] for a batch that does not fit. Then [`TrainerError::Run`] where the device fails, or an op
+    /// reports (an index out of range that the graph computes): where that is in the run that updates, the update was
+    /// made, and what was out of range counted as 0; else nothing of the batches is kept but running statistics.
     /// [`TrainerError::NotFinite`] where the recipe stops there.
     pub fn update(&mut self, batches: &[Batch]) -> Result<Report, TrainerError> {
         self.check_set(self.entries_of_update())?;

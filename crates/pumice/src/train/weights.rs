@@ -106,8 +106,10 @@ impl Trainer {
     /// the device.
     ///
     /// # Errors
-    /// [`TrainerError::Run`] for an input that is none, and for a tensor unlike it.
+    /// [`TrainerError::Run`] for an input that is none, and for a tensor unlike it; [`TrainerError::Index`] for a
+    /// target that is no class.
     pub fn set_data(&mut self, input: &str, rows: TensorView<'_>) -> Result<(), TrainerError> {
+        self.inputs.check_indices(input, &rows)?;
         Ok(self.session.state(&names::data(input))?.write(rows)?)
     }
 

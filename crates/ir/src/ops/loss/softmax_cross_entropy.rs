@@ -8,7 +8,7 @@ use crate::infer::{Infer, Types};
 use crate::ops::composed::composed;
 use crate::ops::gradient::{narrowed, wide};
 use crate::ops::steering_samples::steering_samples;
-use crate::ops::{Grad, GradCx, Grads, NoGrad, OpDef};
+use crate::ops::{Grad, GradCx, Grads, IndexRange, NoGrad, NodeCx, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::{ValueType, sym, tensor};
 use crate::{Graph, NodeId, Patch};
@@ -72,6 +72,11 @@ impl OpDef for SoftmaxCrossEntropy {
             types.push(ValueType::new(DType::F32, scores.shape.clone()));
         }
         Ok(types)
+    }
+
+    fn index_range(&self, cx: &NodeCx<'_>, operand: usize) -> Option<IndexRange> {
+        let classes = cx.graph.ty(cx.operand(0)?).shape.get(1)?.as_extent().filter(|_| operand == 1)?;
+        Some(IndexRange { within: 0..i64::try_from(classes).ok()?, besides: self.ignore_index })
     }
 
     fn samples() -> Vec<Sample> {

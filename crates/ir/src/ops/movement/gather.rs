@@ -3,9 +3,9 @@
 use super::indices::{check_constant, expect_indices};
 use crate::builder::{GraphBuilder, Value};
 use crate::error::OpError;
-use crate::infer::{Infer, Types, one};
+use crate::infer::{Infer, Types, normalize_axis, one};
 use crate::ops::steering_samples::{steering_list, steering_samples};
-use crate::ops::{Grad, GradCx, Grads, NoGrad, OpDef};
+use crate::ops::{Grad, GradCx, Grads, IndexRange, NoGrad, NodeCx, OpDef};
 use crate::sample::{Fill, Sample};
 use crate::shape::product;
 use crate::shape::{sym, tensor};
@@ -88,6 +88,13 @@ impl OpDef for Gather {
         }));
         samples.extend(extreme_indices());
         samples
+    }
+
+    fn index_range(&self, cx: &NodeCx<'_>, operand: usize) -> Option<IndexRange> {
+        let shape = &cx.graph.ty(cx.operand(0)?).shape;
+        let axis = normalize_axis(self.axis, shape.len()).ok().filter(|_| operand == 1)?;
+        let end = i64::try_from(shape[axis].as_extent()?).ok()?;
+        Some(IndexRange { within: -end..end, besides: None })
     }
 
     fn moves_bits(&self) -> bool {
