@@ -125,6 +125,26 @@ fn the_advance_is_right_for_every_value_of_a_scalar() {
     assert_fault(&plan, |f| matches!(f, Fault::Frame(_)));
 }
 
+/// What the device alone says of a replay, the host asks at 0: no argument is read from there.
+#[test]
+fn arguments_are_no_words_of_the_devices_own() {
+    for slot in [FrameSlot::Temporary, FrameSlot::Stopped, FrameSlot::Replays] {
+        let mut plan = everything();
+        let frame = &mut plan.runs[0].frame;
+        let own = frame.words.len() as u32;
+        frame.words.push(slot);
+        let calls = plan.runs[0].program.steps.iter_mut().filter_map(|step| match &mut step.kind {
+            StepKind::Dispatch { call, .. } => Some(call),
+            _ => None,
+        });
+        let mut args = calls.flat_map(|call| &mut call.args);
+        let arg = args.find(|arg| matches!(arg, ArgValue::Frame(_))).expect("an argument of the frame");
+        *arg = ArgValue::Frame(own);
+        let is_told = |f: &Fault| matches!(f, Fault::Frame(what) if what.contains("the device's own"));
+        assert_fault(&plan, is_told);
+    }
+}
+
 /// A quotient or an extremum of a word from 2^31 on is another on the device, which takes words as signed.
 #[test]
 fn extrema_and_quotients_are_of_signed_words_over_the_whole_range() {
