@@ -1,6 +1,7 @@
 //! Trainers through compiler, kernels and sessions: losses fall, devices agree, and what must not change does not.
 
-use pumice::ops::{BatchNormTraining, Conv};
+use pumice::ops::mse::Mse;
+use pumice::ops::{BatchNormTraining, Conv, LossReduction};
 use pumice::train::{
     AdamW, Batch, Group, Init, OnNonfinite, Recipe, Rule, Schedule, Sgd, TrainOptions, Trainer, TrainerError,
     names,
@@ -252,6 +253,43 @@ fn running_statistics_move_in_training(device: &Device) {
     let logits =
         trainer.predict(&[("x", TensorView::f32(&one, [1, 1, 6, 6]))], &["logits"]).expect("predicted");
     assert!(floats(&logits[0]).iter().all(|l| l.is_finite()));
+}
+
+/// A batch without rows has no statistics, and one of huge values none that f32 holds: they stay what they were, though
+/// the loss is finite.
+fn statistics_stay_finite(device: &Device) {
+    let graph = {
+        let g = GraphBuilder::new("normed");
+        let n = || sym("batch", 0..=16);
+        let (x, y) = (g.input("x", f32([n(), 4.into()])), g.input("y", f32([n(), 4.into()])));
+        let [scale, shift] = ["norm.weight", "norm.bias"].map(|name| g.param(name, f32([4])));
+        let [mean, var] = ["norm.mean", "norm.var"].map(|name| g.state(name, f32([4])));
+        let normed = g.batch_norm_training(x, scale, shift, mean, var, BatchNormTraining::default());
+        let (loss, weight) = g.mse(normed, y, Mse { reduction: LossReduction::MeanOrZero });
+        g.output("loss", loss);
+        g.output("weight", weight);
+        g.build().expect("sound")
+    };
+    let mut trainer = trainer(&graph, &Recipe::new(Sgd::default()), device);
+    let batch = |rows: u64, x: f32| {
+        let x: Vec<f32> = numbers(rows, 4 * rows as usize).into_iter().map(|v| v * x).collect();
+        let y = vec![0.5f32; 4 * rows as usize];
+        let [x, y] = [x, y].map(|v| Tensor::new(&v, &[rows, 4]).expect("rows"));
+        Batch::new().with("x", x).with("y", y)
+    };
+    let statistics = |trainer: &mut Trainer| {
+        ["norm.mean", "norm.var"].map(|name| floats(&trainer.state(name).expect("a state")))
+    };
+    trainer.run([batch(4, 1.0)]).for_each(|r| assert!(r.expect("a step").made));
+    let before = statistics(&mut trainer);
+    assert!(before.iter().flatten().all(|v| v.is_finite() && *v != 0.0));
+    let empty = trainer.run([batch(0, 1.0)]).next().expect("one").expect("nothing to learn");
+    assert!(!empty.made && empty.loss == 0.0);
+    assert_eq!(statistics(&mut trainer), before);
+    trainer.run([batch(4, 1e25)]).for_each(|r| assert!(r.expect("a step").made));
+    let [mean, var] = statistics(&mut trainer);
+    assert!(mean.iter().all(|v| v.is_finite()) && mean != before[0]);
+    assert_eq!(var, before[1], "a variance of 1e50 is no f32");
 }
 
 /// A symbol that only the loss has is none of `predict`, and a penalty needs none of the batch.
@@ -665,4 +703,4 @@ macro_rules! on_devices {
         }
     };
 }
-on_devices! { reports_leave_no_trace losses_fall accumulation_is_exact what_is_not_finite_changes_nothing dropout_draws_in_training_alone running_statistics_move_in_training }
+on_devices! { reports_leave_no_trace losses_fall accumulation_is_exact what_is_not_finite_changes_nothing dropout_draws_in_training_alone running_statistics_move_in_training statistics_stay_finite }

@@ -70,7 +70,7 @@ impl StepGraphs {
 /// `penalty`, terms that are added once an update; see [`names`](crate::names). A gradient is that of loss + penalty.
 /// An update is left out where loss, penalty or the squared norm of the gradients is not finite, or the weight is 0:
 /// then params, slots and the count of updates stay as they are, to the bit. Running statistics move wherever the
-/// run's own loss is finite.
+/// run's own loss is finite, as far as they are themselves.
 ///
 /// # Errors
 /// Every mistake of graph and recipe.
