@@ -206,7 +206,7 @@ fn states(g: &GraphBuilder, n: usize) {
 
 /// A decoder with the widths of a small one: compile time follows the number of its layers.
 fn decoder(layers: usize) -> Graph {
-    let config = DecoderConfig { layers: layers as u64, ..DecoderConfig::tiny() };
-    let config = DecoderConfig { capacity: 2048, max_new: 512, ..config };
+    let config = DecoderConfig { capacity: 2048, max_new: 512, ..DecoderConfig::tiny() };
+    let config = DecoderConfig { layers: vec![config.layers[0].clone(); layers], ..config };
     decoder_graph("decoder", &config).expect("a sound decoder")
 }

@@ -1,6 +1,7 @@
 //! Entry points of the readers that take any bytes. Each returns for every input, without a panic that leaves it.
 
 use crate::config::EncoderConfig;
+use crate::language;
 use crate::sentence::{self, Pooling, SentenceSpec};
 use crate::tokenizer::SentenceTokenizer;
 use std::path::Path;
@@ -11,6 +12,12 @@ pub fn fuzz_config(data: &[u8]) {
     if let Ok(config) = EncoderConfig::parse(Path::new("config.json"), text) {
         assert!(config.max_tokens() > 0 && config.head_width() * config.heads == config.hidden);
     }
+}
+
+/// Reads the bytes as a `config.json` of a language model.
+pub fn fuzz_language_config(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    language::fuzz_language_config(text);
 }
 
 /// Reads the bytes as a `modules.json` and as a pooling's `config.json`.

@@ -5,7 +5,10 @@
 //! template. What the file asks for and this crate does not do is refused by key or tensor. Names and meanings:
 //! ggml/docs/gguf.md; queries and keys are stored so that neighbours rotate as pairs.
 
-use crate::decoder::{DecoderConfig, DecoderWeights, WeightRole, decoder_graph_of, recompute_graph_of};
+use crate::decoder::{
+    DecoderConfig, DecoderWeights, Layer, LayerWeight, Norm, Part, Rotation, WeightRole, decoder_graph_of,
+    recompute_graph_of,
+};
 use crate::error::ModelError;
 use crate::text::{ChatTemplate, PreTokenizer, TextTokenizer, Vocabulary};
 use pumice_import::{GgufFile, GgufValue, ImportError, Model, WeightSource};
@@ -253,23 +256,13 @@ impl LlamaFile {
 
 /// Every weight that a configuration needs.
 fn roles(config: &DecoderConfig) -> Vec<WeightRole> {
-    let of_layer = |i| {
-        use WeightRole::*;
-        [
-            AttentionNorm(i),
-            Query(i),
-            Key(i),
-            Value(i),
-            AttentionOutput(i),
-            FeedNorm(i),
-            Gate(i),
-            Up(i),
-            Down(i),
-        ]
-    };
+    use LayerWeight::*;
+    const OF_LAYER: [LayerWeight; 9] =
+        [AttentionNorm, Query, Key, Value, AttentionOutput, FeedNorm, Gate, Up, Down];
     let mut all = vec![WeightRole::Embedding, WeightRole::Norm];
     all.extend((!config.tied).then_some(WeightRole::Output));
-    all.extend((0..config.layers).flat_map(of_layer));
+    let layers = 0..config.layers.len() as u64;
+    all.extend(layers.flat_map(|i| OF_LAYER.map(|weight| WeightRole::Layer(i, weight))));
     all
 }
 
@@ -279,15 +272,16 @@ fn gguf_name(role: WeightRole) -> String {
         WeightRole::Embedding => return "token_embd.weight".to_owned(),
         WeightRole::Output => return "output.weight".to_owned(),
         WeightRole::Norm => return "output_norm.weight".to_owned(),
-        WeightRole::AttentionNorm(i) => (i, "attn_norm"),
-        WeightRole::Query(i) => (i, "attn_q"),
-        WeightRole::Key(i) => (i, "attn_k"),
-        WeightRole::Value(i) => (i, "attn_v"),
-        WeightRole::AttentionOutput(i) => (i, "attn_output"),
-        WeightRole::FeedNorm(i) => (i, "ffn_norm"),
-        WeightRole::Gate(i) => (i, "ffn_gate"),
-        WeightRole::Up(i) => (i, "ffn_up"),
-        WeightRole::Down(i) => (i, "ffn_down"),
+        WeightRole::Layer(i, LayerWeight::AttentionNorm) => (i, "attn_norm"),
+        WeightRole::Layer(i, LayerWeight::Query) => (i, "attn_q"),
+        WeightRole::Layer(i, LayerWeight::Key) => (i, "attn_k"),
+        WeightRole::Layer(i, LayerWeight::Value) => (i, "attn_v"),
+        WeightRole::Layer(i, LayerWeight::AttentionOutput) => (i, "attn_output"),
+        WeightRole::Layer(i, LayerWeight::FeedNorm) => (i, "ffn_norm"),
+        WeightRole::Layer(i, LayerWeight::Gate) => (i, "ffn_gate"),
+        WeightRole::Layer(i, LayerWeight::Up) => (i, "ffn_up"),
+        WeightRole::Layer(i, LayerWeight::Down) => (i, "ffn_down"),
+        other => return format!("{other:?}"),
     };
     format!("blk.{layer}.{name}.weight")
 }
@@ -309,13 +303,12 @@ impl Encodings {
 }
 
 impl DecoderWeights for Encodings {
-    fn name(&self, role: WeightRole) -> String {
+    fn name(&self, role: WeightRole, _: Part) -> String {
         gguf_name(role)
     }
 
-    fn encoding(&self, role: WeightRole) -> Encoding {
-        let name = gguf_name(role);
-        let found = self.0.binary_search_by(|(n, _)| n.cmp(&name));
+    fn encoding(&self, name: &str) -> Encoding {
+        let found = self.0.binary_search_by(|(n, _)| n.as_str().cmp(name));
         found.map_or(Encoding::Plain(DType::F32), |i| self.0[i].1)
     }
 }
@@ -351,26 +344,27 @@ impl Keys<'_> {
         let Heads { hidden, heads, kv_heads, head_width } = self.heads()?;
         let table = self.file.describe("token_embd.weight")?;
         let trained = self.count("context_length")?;
-        let capacity = context(options, trained)?;
+        let capacity = planned_context(options, trained)?;
         let layers = self.layers()?;
         let rotated = self.rotated(head_width)?;
         self.refuse_values(head_width, trained)?;
         let norm_eps = self.norm_eps()?;
+        let theta = self.in_range("llama.rope.freq_base", FloatRange::POSITIVE)?.unwrap_or(10_000.0);
+        let rotary = Rotation::new(theta, rotated, true);
+        let feed = self.count("feed_forward_length")?;
+        let layer = Layer::llama((heads, kv_heads, head_width), rotary, feed, norm_eps);
         let config = DecoderConfig {
             vocab: table.shape.first().copied().unwrap_or(0),
             hidden,
-            layers,
-            heads,
-            kv_heads,
-            head_width,
-            intermediate: self.count("feed_forward_length")?,
+            layers: vec![layer; layers as usize],
+            embedding_scale: 1.0,
+            positions: None,
+            norm: Norm::rms(norm_eps),
+            tied: !self.file.contains("output.weight"),
+            logit_scale: 1.0,
+            logit_softcap: 0.0,
             capacity,
             max_new: new_tokens(options, capacity)?,
-            theta: self.in_range("llama.rope.freq_base", FloatRange::POSITIVE)?.unwrap_or(10_000.0),
-            rotated,
-            interleaved: true,
-            tied: !self.file.contains("output.weight"),
-            norm_eps,
             cache: DType::F32,
             end_of_sequence: Vec::new(),
         };
@@ -526,7 +520,7 @@ impl Keys<'_> {
 }
 
 /// Tokens of one run.
-fn new_tokens(options: &LlamaOptions, capacity: u64) -> Result<u64, ModelError> {
+pub(crate) fn new_tokens(options: &LlamaOptions, capacity: u64) -> Result<u64, ModelError> {
     match options.max_new {
         None => Ok(capacity.min(MOST_NEW)),
         Some(tokens) if (1..=capacity).contains(&tokens) => Ok(tokens),
@@ -537,7 +531,8 @@ fn new_tokens(options: &LlamaOptions, capacity: u64) -> Result<u64, ModelError> 
     }
 }
 
-fn context(options: &LlamaOptions, trained: u64) -> Result<u64, ModelError> {
+/// Tokens that the caches hold.
+pub(crate) fn planned_context(options: &LlamaOptions, trained: u64) -> Result<u64, ModelError> {
     match options.context {
         None => Ok(trained.min(DEFAULT_CONTEXT)),
         Some(tokens) if (1..=trained).contains(&tokens) => Ok(tokens),

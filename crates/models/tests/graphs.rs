@@ -184,7 +184,8 @@ fn the_decoders_share_their_parameters() {
         );
     }
     assert_eq!(with.graph.states().len(), 2 * 2 + 2);
-    let wrong = DecoderConfig { kv_heads: 3, ..config };
+    let mut wrong = config;
+    wrong.layers[1].attention.kv_heads = 3;
     assert!(matches!(
         decoder::decoder_graph("d", &wrong),
         Err(ModelError::Option { option: "kv_heads", .. })

@@ -4,7 +4,9 @@
 use pumice_compile::{Options, compile};
 use pumice_cpu_ref::RefEval;
 use pumice_ir::Graph;
-use pumice_models::decoder::{DecoderConfig, DecoderWeights, Plain, WeightRole, decoder_graph_of};
+use pumice_models::decoder::{
+    DecoderConfig, DecoderWeights, Layer, Part, Plain, Rotation, WeightRole, decoder_graph_of,
+};
 use pumice_plan::Plan;
 use pumice_types::{DType, Encoding, Scheme, Target};
 
@@ -15,15 +17,12 @@ pub const RANGES: [u64; 3] = [1, 16, 128];
 struct Stored;
 
 impl DecoderWeights for Stored {
-    fn name(&self, role: WeightRole) -> String {
-        Plain.name(role)
+    fn name(&self, role: WeightRole, part: Part) -> String {
+        Plain.name(role, part)
     }
 
-    fn encoding(&self, role: WeightRole) -> Encoding {
-        match role {
-            WeightRole::Norm | WeightRole::AttentionNorm(_) | WeightRole::FeedNorm(_) => DType::F32.into(),
-            _ => Scheme::Q8_0.into(),
-        }
+    fn encoding(&self, name: &str) -> Encoding {
+        if name.ends_with("norm.weight") { DType::F32.into() } else { Scheme::Q8_0.into() }
     }
 }
 
@@ -32,23 +31,15 @@ impl DecoderWeights for Stored {
 /// # Panics
 /// If the graph is refused: a defect.
 pub fn graph() -> Graph {
+    let layer = Layer::llama((32, 8, 128), Rotation::new(500_000.0, 128, true), 14_336, 1e-5);
     let config = DecoderConfig {
         vocab: 128_256,
         hidden: 4096,
-        layers: 32,
-        heads: 32,
-        kv_heads: 8,
-        head_width: 128,
-        intermediate: 14_336,
+        layers: vec![layer; 32],
         capacity: 8192,
         max_new: 512,
-        theta: 500_000.0,
-        rotated: 128,
-        interleaved: true,
-        tied: false,
-        norm_eps: 1e-5,
         cache: DType::F16,
-        end_of_sequence: Vec::new(),
+        ..DecoderConfig::tiny()
     };
     decoder_graph_of("eight_billion", &config, &Stored).expect("a sound graph")
 }

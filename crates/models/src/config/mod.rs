@@ -7,6 +7,7 @@ pub mod fields;
 
 use crate::error::ModelError;
 use fields::Fields;
+use pumice_ir::{GraphBuilder, Value as Node};
 use pumice_types::DType;
 use serde_json::Value;
 use std::path::Path;
@@ -39,6 +40,35 @@ pub enum Activation {
     Tanh,
     /// x·tanh(softplus x).
     Mish,
+}
+
+impl Activation {
+    /// The activation that configurations call so; none where it is not known.
+    pub(crate) fn named(name: &str) -> Option<Activation> {
+        Some(match name {
+            "gelu" | "gelu_python" => Activation::Gelu,
+            "gelu_new" | "gelu_fast" | "gelu_pytorch_tanh" | "gelu_accurate" => Activation::GeluTanh,
+            "quick_gelu" => Activation::QuickGelu,
+            "relu" => Activation::Relu,
+            "silu" | "swish" => Activation::Silu,
+            "tanh" => Activation::Tanh,
+            "mish" => Activation::Mish,
+            _ => return None,
+        })
+    }
+
+    /// It of every element.
+    pub(crate) fn of(self, g: &GraphBuilder, x: Node) -> Node {
+        match self {
+            Activation::Gelu => g.gelu(x),
+            Activation::GeluTanh => g.gelu_tanh(x),
+            Activation::QuickGelu => g.swish(x, 1.702),
+            Activation::Relu => g.relu(x),
+            Activation::Silu => g.silu(x),
+            Activation::Tanh => g.tanh(x),
+            Activation::Mish => g.mish(x),
+        }
+    }
 }
 
 /// An encoder's architecture.
@@ -151,18 +181,10 @@ fn distilbert(fields: &Fields, model_type: String) -> Result<EncoderConfig, Mode
 
 /// The activation by its name there; `gelu` where the field is absent, as in every family.
 fn activation(fields: &Fields, field: &str) -> Result<Activation, ModelError> {
-    Ok(match fields.text(field)?.unwrap_or("gelu") {
-        "gelu" | "gelu_python" => Activation::Gelu,
-        "gelu_new" | "gelu_fast" | "gelu_pytorch_tanh" | "gelu_accurate" => Activation::GeluTanh,
-        "quick_gelu" => Activation::QuickGelu,
-        "relu" => Activation::Relu,
-        "silu" | "swish" => Activation::Silu,
-        "tanh" => Activation::Tanh,
-        "mish" => Activation::Mish,
-        other => {
-            let remedy = "gelu, gelu_new, quick_gelu, relu, silu, tanh and mish are supported";
-            return Err(fields.wrong(field, format!("is \"{other}\""), remedy));
-        }
+    let name = fields.text(field)?.unwrap_or("gelu");
+    Activation::named(name).ok_or_else(|| {
+        let remedy = "gelu, gelu_new, quick_gelu, relu, silu, tanh and mish are supported";
+        fields.wrong(field, format!("is \"{name}\""), remedy)
     })
 }
 

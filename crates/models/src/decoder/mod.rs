@@ -1,108 +1,27 @@
-//! A small decoder language model: rotary positions, grouped-query heads, RMS norms, a gated feed-forward part.
+//! Decoder language models: a description of their layers as data ([`DecoderConfig`]), and their graphs.
 //!
 //! Two graphs of one model come out. [`decoder_graph`] keeps keys and values in states and takes any number of new
 //! tokens; [`recompute_graph`] has no state and sees the whole sequence every time. They must agree, which is what the
 //! model is for: examples and tests of decoding, with weights from a seed.
 
+mod config;
 mod layers;
 mod weights;
 
-pub use weights::{DecoderWeights, Plain, WeightRole};
+pub use config::{
+    DecoderConfig, Factors, FeedForward, Growth, Layer, Norm, NormKind, NormOver, QueryKeyNorm,
+    RotaryFactors, Rotation, SelfAttention,
+};
+pub use weights::{DecoderWeights, LayerWeight, Part, Plain, WeightRole};
 
-use self::layers::{KeyValues, choose, decode, logits, table};
+use self::layers::{Decoder, KeyValues, choose, logits, table};
+use self::weights::Weights;
 use crate::error::ModelError;
 use pumice_import::{Model, SeededWeights};
 use pumice_ir::ops::kv_append::AppendMode;
 use pumice_ir::shape::{DimSpec, i32, sym, tensor};
-use pumice_ir::{FloatRange, Graph, GraphBuilder, Value};
+use pumice_ir::{Graph, GraphBuilder, Value};
 use pumice_types::{DType, DimExpr};
-
-/// The shape of the model.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DecoderConfig {
-    /// Rows of the token table and of the output matrix.
-    pub vocab: u64,
-    /// Width of the residual stream.
-    pub hidden: u64,
-    /// Number of layers.
-    pub layers: u64,
-    /// Query heads.
-    pub heads: u64,
-    /// Key and value heads; they divide `heads`.
-    pub kv_heads: u64,
-    /// Width of a head; even.
-    pub head_width: u64,
-    /// Width of the feed-forward part.
-    pub intermediate: u64,
-    /// Tokens that the caches hold.
-    pub capacity: u64,
-    /// The most tokens that one run may bring; at most `capacity`.
-    pub max_new: u64,
-    /// Base of the rotary angles.
-    pub theta: f32,
-    /// Elements of a head that rotate; even.
-    pub rotated: u64,
-    /// Whether neighbours rotate as pairs, or the halves of what rotates.
-    pub interleaved: bool,
-    /// Whether the token table is the output matrix.
-    pub tied: bool,
-    /// ε of the RMS norms.
-    pub norm_eps: f32,
-    /// Dtype of the caches: f32, f16 or bf16.
-    pub cache: DType,
-    /// Tokens after which later replays of a submission do nothing, each below `vocab`.
-    pub end_of_sequence: Vec<u32>,
-}
-
-impl DecoderConfig {
-    /// Two layers, four heads over two, 64 wide: small enough for every test.
-    pub fn tiny() -> DecoderConfig {
-        DecoderConfig {
-            vocab: 256,
-            hidden: 64,
-            layers: 2,
-            heads: 4,
-            kv_heads: 2,
-            head_width: 16,
-            intermediate: 128,
-            capacity: 128,
-            max_new: 64,
-            theta: 10_000.0,
-            rotated: 16,
-            interleaved: false,
-            tied: false,
-            norm_eps: 1e-5,
-            cache: DType::F32,
-            end_of_sequence: Vec::new(),
-        }
-    }
-
-    fn check(&self) -> Result<(), ModelError> {
-        let wrong = |option, problem: &str| Err(ModelError::Option { option, problem: problem.to_owned() });
-        if self.kv_heads == 0 || !self.heads.is_multiple_of(self.kv_heads) {
-            return wrong("kv_heads", "must divide heads");
-        }
-        if !self.rotated.is_multiple_of(2) || self.rotated > self.head_width {
-            return wrong("rotated", "must be even, because angles turn pairs, and at most head_width");
-        }
-        if self.max_new == 0 || self.max_new > self.capacity {
-            return wrong("max_new", "must be from 1 to capacity");
-        }
-        if self.end_of_sequence.iter().any(|&end| u64::from(end) >= self.vocab || end > i32::MAX as u32) {
-            return wrong("ends", "must be tokens of the vocabulary");
-        }
-        if !FloatRange::NOT_NEGATIVE.holds(f64::from(self.norm_eps)) {
-            return wrong("norm_eps", "must be finite and not negative");
-        }
-        if !FloatRange::POSITIVE.holds(f64::from(self.theta)) {
-            return wrong("theta", "must be finite and positive");
-        }
-        if self.capacity > 1 << 24 {
-            return wrong("capacity", "must be at most 2^24");
-        }
-        Ok(())
-    }
-}
 
 /// The model with states.
 ///
@@ -127,7 +46,8 @@ pub fn decoder_graph_of(
 ) -> Result<Graph, ModelError> {
     config.check()?;
     let g = GraphBuilder::new(name);
-    let table = table(&g, config, weights);
+    let weights = Weights { g: &g, stored: weights };
+    let table = table(config, &weights);
     let given = g.input("ids", i32([1.into(), new_tokens(config)]));
     let t = g.dim_of(given, 1);
     let position = g.scalar_advancing("position", 0, config.capacity as i32, 0, t.clone());
@@ -137,12 +57,13 @@ pub fn decoder_graph_of(
     let is_last = g.less(given, g.constant_scalar(DType::I32, 0.0));
     let ids = g.select(is_last, g.state_read(last), given);
 
-    let x = decode(&g, config, weights, table, ids, position, |i, k, v| {
-        let append = |name: &str, x| append_to_cache(&g, config, &format!("layer.{i}.{name}"), x, position);
+    let remember = |i: u64, k, v| {
+        let append = |name: &str, x| append_to_cache(&g, config, (i, name), x, position);
         KeyValues { k: append("k_cache", k), v: append("v_cache", v), len: Some(end) }
-    });
+    };
+    let x = Decoder { config, weights, position, remember }.decode(table, ids);
     let tail = g.narrow(x, 1, t - DimExpr::constant(1), 1);
-    let logits = logits(&g, config, weights, table, g.reshape(tail, &[1, config.hidden as i64]));
+    let logits = logits(config, &weights, table, g.reshape(tail, &[1, config.hidden as i64]));
     let next = choose(&g, logits, &[1, 1]);
     let history = g.state("history", i32([1, config.capacity + 1]));
     g.kv_append(history, next, end, 1, AppendMode::Linear);
@@ -151,10 +72,17 @@ pub fn decoder_graph_of(
     Ok(g.build()?)
 }
 
-/// Keys or values of new tokens, in a cache of that name.
-fn append_to_cache(g: &GraphBuilder, config: &DecoderConfig, name: &str, x: Value, position: Value) -> Value {
-    let ty = tensor(config.cache, [1, config.capacity, config.kv_heads, config.head_width]);
-    g.kv_append(g.cache(name, ty, 1), x, position, 1, AppendMode::Linear)
+/// Keys or values of new tokens, in a layer's cache of that name.
+fn append_to_cache(
+    g: &GraphBuilder,
+    config: &DecoderConfig,
+    (i, name): (u64, &str),
+    x: Value,
+    position: Value,
+) -> Value {
+    let SelfAttention { kv_heads, width, .. } = config.layers[i as usize].attention;
+    let ty = tensor(config.cache, [1, config.capacity, kv_heads, width]);
+    g.kv_append(g.cache(&format!("layer.{i}.{name}"), ty, 1), x, position, 1, AppendMode::Linear)
 }
 
 /// What a run of [`decoder_graph`] gives.
@@ -196,10 +124,12 @@ pub fn recompute_graph_of(
     let ids = g.input("ids", i32([1.into(), tokens]));
     let t = g.dim_of(ids, 1);
     let zero = g.constant_scalar(DType::I32, 0.0);
-    let table = table(&g, config, weights);
-    let x = decode(&g, config, weights, table, ids, zero, |_, k, v| KeyValues { k, v, len: None });
+    let weights = Weights { g: &g, stored: weights };
+    let table = table(config, &weights);
+    let remember = |_, k, v| KeyValues { k, v, len: None };
+    let x = Decoder { config, weights, position: zero, remember }.decode(table, ids);
     let rows = g.reshape_to(x, vec![t.clone(), DimExpr::constant(config.hidden as i64)]);
-    let logits = logits(&g, config, weights, table, rows);
+    let logits = logits(config, &weights, table, rows);
     g.output("logits", logits);
     g.output("next", choose(&g, logits, &[-1, 1]));
     Ok(g.build()?)

@@ -1,45 +1,88 @@
 //! The weights of a decoder: which there are, what they are called and how they are stored.
 
+use super::config::RotaryFactors;
 use pumice_ir::shape::tensor;
 use pumice_ir::{GraphBuilder, Value};
 use pumice_types::{DType, Encoding};
 
-/// A weight by its place in the model; numbers count layers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A weight by its place in the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WeightRole {
     /// The token table \[vocab, hidden\].
     Embedding,
+    /// The table of positions \[positions, hidden\].
+    Positions,
     /// The output matrix \[vocab, hidden\].
     Output,
     /// The last norm \[hidden\].
     Norm,
+    /// Factors of rotary angles \[rotated/2\].
+    RotaryFactors(RotaryFactors),
+    /// One of a layer, by its number.
+    Layer(u64, LayerWeight),
+}
+
+/// A weight of a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LayerWeight {
     /// The norm before attention \[hidden\].
-    AttentionNorm(u64),
+    AttentionNorm,
     /// Queries \[heads · width, hidden\].
-    Query(u64),
+    Query,
     /// Keys \[kv_heads · width, hidden\].
-    Key(u64),
+    Key,
     /// Values \[kv_heads · width, hidden\].
-    Value(u64),
+    Value,
+    /// The three, one after the other \[(heads + 2 kv_heads) · width, hidden\].
+    QueryKeyValue,
+    /// The norm of queries.
+    QueryNorm,
+    /// The norm of keys.
+    KeyNorm,
     /// What follows attention \[hidden, heads · width\].
-    AttentionOutput(u64),
+    AttentionOutput,
+    /// The norm of what attention adds \[hidden\].
+    AfterAttention,
     /// The norm before the feed-forward part \[hidden\].
-    FeedNorm(u64),
-    /// Its gate \[intermediate, hidden\].
-    Gate(u64),
-    /// What the gate lets through \[intermediate, hidden\].
-    Up(u64),
-    /// Back to the residual stream \[hidden, intermediate\].
-    Down(u64),
+    FeedNorm,
+    /// Its gate \[width, hidden\].
+    Gate,
+    /// What the gate lets through \[width, hidden\].
+    Up,
+    /// The two, the gate first \[2 width, hidden\].
+    GateUp,
+    /// Back to the residual stream \[hidden, width\].
+    Down,
+    /// The norm of what the feed-forward part adds \[hidden\].
+    AfterFeed,
+}
+
+/// What is multiplied by, or what is added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// A matrix, a table, the factors of a norm.
+    Weight,
+    /// What is added, with an element for each row of the weight.
+    Bias,
 }
 
 /// Names and encodings of a decoder's weights.
 pub trait DecoderWeights {
     /// The name of its param.
-    fn name(&self, role: WeightRole) -> String;
+    fn name(&self, role: WeightRole, part: Part) -> String;
 
-    /// How it is stored.
-    fn encoding(&self, role: WeightRole) -> Encoding;
+    /// How the param of that name is stored.
+    fn encoding(&self, name: &str) -> Encoding;
+
+    /// Whether a matrix is stored as its transpose.
+    fn is_transposed(&self, _role: WeightRole) -> bool {
+        false
+    }
+
+    /// Where each head's part of a norm's weight is a param of its own, the name of one.
+    fn name_of_head(&self, _role: WeightRole, _head: u64) -> Option<String> {
+        None
+    }
 }
 
 /// Names of this crate's own, everything f32.
@@ -47,42 +90,95 @@ pub trait DecoderWeights {
 pub struct Plain;
 
 impl DecoderWeights for Plain {
-    fn name(&self, role: WeightRole) -> String {
-        let (layer, name) = match role {
-            WeightRole::Embedding => return "embedding.weight".to_owned(),
-            WeightRole::Output => return "output.weight".to_owned(),
-            WeightRole::Norm => return "norm.weight".to_owned(),
-            WeightRole::AttentionNorm(i) => (i, "attention_norm"),
-            WeightRole::Query(i) => (i, "q"),
-            WeightRole::Key(i) => (i, "k"),
-            WeightRole::Value(i) => (i, "v"),
-            WeightRole::AttentionOutput(i) => (i, "attention_output"),
-            WeightRole::FeedNorm(i) => (i, "feed_norm"),
-            WeightRole::Gate(i) => (i, "gate"),
-            WeightRole::Up(i) => (i, "up"),
-            WeightRole::Down(i) => (i, "down"),
+    fn name(&self, role: WeightRole, part: Part) -> String {
+        let end = match part {
+            Part::Weight => "weight",
+            Part::Bias => "bias",
         };
-        format!("layer.{layer}.{name}.weight")
+        let name = match role {
+            WeightRole::Embedding => "embedding".to_owned(),
+            WeightRole::Positions => "positions".to_owned(),
+            WeightRole::Output => "output".to_owned(),
+            WeightRole::Norm => "norm".to_owned(),
+            WeightRole::RotaryFactors(_) => "rotary_factors".to_owned(),
+            WeightRole::Layer(i, weight) => format!("layer.{i}.{}", of_layer(weight)),
+        };
+        format!("{name}.{end}")
     }
 
-    fn encoding(&self, _: WeightRole) -> Encoding {
+    fn encoding(&self, _: &str) -> Encoding {
         Encoding::Plain(DType::F32)
     }
 }
 
-/// A weight as f32, of these extents.
-pub(super) fn weight(
-    g: &GraphBuilder,
-    weights: &dyn DecoderWeights,
-    role: WeightRole,
-    shape: &[u64],
-) -> Value {
-    let encoding = weights.encoding(role);
-    let stored = g.param(&weights.name(role), tensor(encoding, shape.iter().copied()));
-    match encoding {
-        Encoding::Plain(DType::F32) => stored,
-        Encoding::Plain(_) => g.cast(stored, DType::F32),
-        // Codes have scales of their own, which a role does not name: the graph says so where it is built.
-        Encoding::Blocks(_) | Encoding::Codes(_) => g.dequantize(stored),
+fn of_layer(weight: LayerWeight) -> &'static str {
+    match weight {
+        LayerWeight::AttentionNorm => "attention_norm",
+        LayerWeight::Query => "q",
+        LayerWeight::Key => "k",
+        LayerWeight::Value => "v",
+        LayerWeight::QueryKeyValue => "qkv",
+        LayerWeight::QueryNorm => "q_norm",
+        LayerWeight::KeyNorm => "k_norm",
+        LayerWeight::AttentionOutput => "attention_output",
+        LayerWeight::AfterAttention => "after_attention",
+        LayerWeight::FeedNorm => "feed_norm",
+        LayerWeight::Gate => "gate",
+        LayerWeight::Up => "up",
+        LayerWeight::GateUp => "gate_up",
+        LayerWeight::Down => "down",
+        LayerWeight::AfterFeed => "after_feed",
+    }
+}
+
+/// Weights as values of a graph.
+#[derive(Clone, Copy)]
+pub(super) struct Weights<'w> {
+    pub g: &'w GraphBuilder,
+    pub stored: &'w dyn DecoderWeights,
+}
+
+impl Weights<'_> {
+    /// A weight as f32, of these extents.
+    pub fn weight(&self, role: WeightRole, shape: &[u64]) -> Value {
+        if let ([rows, columns], true) = (shape, self.stored.is_transposed(role)) {
+            return self.g.transpose(self.part(role, Part::Weight, &[*columns, *rows]), &[1, 0]);
+        }
+        self.part(role, Part::Weight, shape)
+    }
+
+    /// What is added, as f32 of so many elements.
+    pub fn bias(&self, role: WeightRole, shape: &[u64]) -> Value {
+        self.part(role, Part::Bias, shape)
+    }
+
+    /// x·Wᵀ, or x·Wᵀ + b: f32 \[…, into\] → f32 \[…, out\].
+    pub fn linear(&self, role: WeightRole, x: Value, [out, into]: [u64; 2], has_bias: bool) -> Value {
+        let weight = self.weight(role, &[out, into]);
+        let bias = has_bias.then(|| self.bias(role, &[out]));
+        self.g.linear(x, weight, bias)
+    }
+
+    /// The weights of a norm that each head has of its own, as f32 \[heads, width\].
+    pub fn of_heads(&self, role: WeightRole, [heads, width]: [u64; 2]) -> Value {
+        let names = (0..heads).map(|head| self.stored.name_of_head(role, head)).collect::<Option<Vec<_>>>();
+        let Some(names) = names else { return self.weight(role, &[heads, width]) };
+        let rows: Vec<Value> = names.iter().map(|name| self.param(name, &[width])).collect();
+        self.g.reshape(self.g.concat(&rows, 0), &[heads as i64, width as i64])
+    }
+
+    fn part(&self, role: WeightRole, part: Part, shape: &[u64]) -> Value {
+        self.param(&self.stored.name(role, part), shape)
+    }
+
+    fn param(&self, name: &str, shape: &[u64]) -> Value {
+        let encoding = self.stored.encoding(name);
+        let stored = self.g.param(name, tensor(encoding, shape.iter().copied()));
+        match encoding {
+            Encoding::Plain(DType::F32) => stored,
+            Encoding::Plain(_) => self.g.cast(stored, DType::F32),
+            // Codes have scales of their own, which a role does not name: the graph says so where it is built.
+            Encoding::Blocks(_) | Encoding::Codes(_) => self.g.dequantize(stored),
+        }
     }
 }

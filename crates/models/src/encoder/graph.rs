@@ -6,7 +6,7 @@
 use super::attention::self_attention;
 use super::names::LayerNames;
 use super::{EncoderOptions, pool};
-use crate::config::{Activation, EncoderConfig};
+use crate::config::EncoderConfig;
 use crate::error::ModelError;
 use crate::sentence::SentenceSpec;
 use pumice_ir::shape::{i32, sym, tensor};
@@ -84,21 +84,9 @@ fn layer(cx: &Cx<'_>, names: &LayerNames, x: Value) -> Value {
     let x = cx.norm(&names.attention_norm, g.add(a, x));
 
     let h = cx.linear(&names.feed_in, x, cx.config.intermediate, cx.config.hidden);
-    let h = activate(g, cx.config.activation, h);
+    let h = cx.config.activation.of(g, h);
     let h = cx.linear(&names.feed_out, h, cx.config.hidden, cx.config.intermediate);
     cx.norm(&names.output_norm, g.add(h, x))
-}
-
-fn activate(g: &GraphBuilder, activation: Activation, x: Value) -> Value {
-    match activation {
-        Activation::Gelu => g.gelu(x),
-        Activation::GeluTanh => g.gelu_tanh(x),
-        Activation::QuickGelu => g.swish(x, 1.702),
-        Activation::Relu => g.relu(x),
-        Activation::Silu => g.silu(x),
-        Activation::Tanh => g.tanh(x),
-        Activation::Mish => g.mish(x),
-    }
 }
 
 impl Cx<'_> {

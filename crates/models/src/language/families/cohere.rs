@@ -1,0 +1,34 @@
+//! Command R (Cohere 2024): both parts of a layer read one layer norm without bias, neighbours rotate, logits have a
+//! factor.
+
+use crate::decoder::{Norm, NormOver, QueryKeyNorm};
+use crate::error::ModelError;
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, eps};
+use crate::language::keys::Keys;
+use crate::language::rotary::Style;
+use pumice_ir::FloatRange;
+
+pub(super) const FAMILY: Family = Family {
+    name: "Command R",
+    model_types: &["cohere"],
+    describe,
+    names: &COMMON,
+    ignored: &[],
+    sizes: &COMMON_SIZES,
+};
+
+fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
+    let norm = Norm::layer(eps(keys, "layer_norm_eps")?, false);
+    let mut layer = basics.llama(keys, Style { theta: 500_000.0, ..Style::PAIRS }, norm.eps)?;
+    layer.before_attention = Some(norm);
+    layer.before_feed = None;
+    layer.parallel = true;
+    layer.attention.bias = keys.flag("attention_bias", false)?;
+    layer.attention.output_bias = layer.attention.bias;
+    if keys.flag("use_qk_norm", false)? {
+        layer.attention.query_key_norm = Some(QueryKeyNorm { norm, over: NormOver::OwnHead });
+    }
+    let mut model = basics.uniform(layer, norm, keys.flag("tie_word_embeddings", true)?);
+    model.logit_scale = keys.number("logit_scale", FloatRange::POSITIVE)?.unwrap_or(0.0625) as f32;
+    Ok(model)
+}

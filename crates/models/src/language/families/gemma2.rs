@@ -1,0 +1,62 @@
+//! Gemma 2 (Gemma Team 2024): norms before and after each part, whose weights are stored less 1; softcaps; every other
+//! layer with a window.
+
+use crate::config::Activation;
+use crate::decoder::{Layer, LayerWeight, Norm};
+use crate::error::ModelError;
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Names, eps};
+use crate::language::keys::Keys;
+use crate::language::rotary::Style;
+use pumice_ir::FloatRange;
+
+pub(super) const FAMILY: Family = Family {
+    name: "Gemma 2",
+    model_types: &["gemma2"],
+    describe,
+    names: &NAMES,
+    ignored: &[],
+    sizes: &COMMON_SIZES,
+};
+
+const NAMES: Names = Names { of_layer: &[(LayerWeight::FeedNorm, "pre_feedforward_layernorm")], ..COMMON };
+
+fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
+    let (layer, norm) = layer(basics, keys, basics.llama(keys, Style::HALVES, eps(keys, "rms_norm_eps")?)?)?;
+    let windows = basics.windows(keys, |i| i % 2 == 0)?;
+    let layers = windows.into_iter().map(|window| {
+        let mut layer = layer.clone();
+        layer.attention.window = window;
+        layer
+    });
+    let mut model = basics.of_layers(layers.collect(), norm, keys.flag("tie_word_embeddings", true)?);
+    model.embedding_scale = (basics.hidden as f32).sqrt();
+    model.logit_softcap = softcap(keys, "final_logit_softcapping")?;
+    Ok(model)
+}
+
+/// What Gemma 2 and 3 have in common: the layer without its window, and the norm.
+///
+/// # Errors
+/// Numbers that are not in range.
+pub(super) fn layer(_: &Basics, keys: &Keys<'_>, mut layer: Layer) -> Result<(Layer, Norm), ModelError> {
+    let norm = Norm { less_one: true, ..Norm::rms(eps(keys, "rms_norm_eps")?) };
+    layer.before_attention = Some(norm);
+    layer.after_attention = Some(norm);
+    layer.before_feed = Some(norm);
+    layer.after_feed = Some(norm);
+    let scale = keys.number("query_pre_attn_scalar", FloatRange::POSITIVE)?;
+    layer.attention.scale = scale.map(|scale| 1.0 / (scale as f32).sqrt());
+    layer.attention.softcap = softcap(keys, "attn_logit_softcapping")?;
+    layer.attention.bias = keys.flag("attention_bias", false)?;
+    layer.attention.output_bias = layer.attention.bias;
+    layer.feed.activation = keys.activation("hidden_activation", Activation::GeluTanh)?;
+    Ok((layer, norm))
+}
+
+/// A softcap; 0 where there is none.
+///
+/// # Errors
+/// One that is negative or not finite.
+pub(super) fn softcap(keys: &Keys<'_>, key: &str) -> Result<f32, ModelError> {
+    Ok(keys.number(key, FloatRange::NOT_NEGATIVE)?.unwrap_or(0.0) as f32)
+}

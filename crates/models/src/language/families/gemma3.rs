@@ -1,0 +1,63 @@
+//! Gemma 3 (Gemma Team 2025), its text model: Gemma 2 with norms of queries and keys, and rotary settings of their own
+//! for layers with a window.
+
+use crate::decoder::{Layer, LayerWeight, NormOver, QueryKeyNorm, Rotation};
+use crate::error::ModelError;
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Names, eps};
+use crate::language::keys::Keys;
+use crate::language::rotary::{Style, rotary, rotary_of_kind};
+use pumice_ir::FloatRange;
+
+pub(super) const FAMILY: Family = Family {
+    name: "Gemma 3",
+    model_types: &["gemma3_text"],
+    describe,
+    names: &NAMES,
+    ignored: IGNORED,
+    sizes: &COMMON_SIZES,
+};
+
+const IGNORED: &[(&str, &str)] = &[
+    ("_sliding_window_pattern", "layer_types say it"),
+    ("use_bidirectional_attention", "texts are read in one direction"),
+];
+
+const NAMES: Names = Names { of_layer: &[(LayerWeight::FeedNorm, "pre_feedforward_layernorm")], ..COMMON };
+
+fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
+    keys.expect_flag("use_bidirectional_attention", false)?;
+    let (local, global) = rotations(basics, keys)?;
+    let heads = (basics.heads, basics.kv_heads, basics.width);
+    let layer = Layer::llama(heads, global.clone(), basics.feed, eps(keys, "rms_norm_eps")?);
+    let (mut layer, norm) = super::gemma2::layer(basics, keys, layer)?;
+    layer.attention.query_key_norm = Some(QueryKeyNorm { norm, over: NormOver::Head });
+    let pattern = keys.count_if_any("sliding_window_pattern")?.unwrap_or(6) as usize;
+    let is_local = |i: usize| !(i + 1).is_multiple_of(pattern);
+    let (windows, kinds) = (basics.windows(keys, is_local)?, basics.kinds(keys, is_local)?);
+    let layers = windows.into_iter().zip(kinds).map(|(window, is_local)| {
+        let mut layer = layer.clone();
+        layer.attention.window = window;
+        layer.attention.rotary = Some(if is_local { local.clone() } else { global.clone() });
+        layer
+    });
+    let mut model = basics.of_layers(layers.collect(), norm, keys.flag("tie_word_embeddings", true)?);
+    model.embedding_scale = (basics.hidden as f32).sqrt();
+    model.logit_softcap = super::gemma2::softcap(keys, "final_logit_softcapping")?;
+    Ok(model)
+}
+
+/// The rotations of layers with a window, and of those without.
+fn rotations(basics: &Basics, keys: &Keys<'_>) -> Result<(Rotation, Rotation), ModelError> {
+    let sizes = basics.rotary_sizes();
+    let [local, global] = [("sliding_attention", LOCAL), ("full_attention", GLOBAL)]
+        .map(|(kind, style)| rotary_of_kind(keys, kind, sizes, style));
+    if let (Some(local), Some(global)) = (local?, global?) {
+        return Ok((local.rotation, global.rotation));
+    }
+    let theta = keys.number("rope_local_base_freq", FloatRange::POSITIVE)?.unwrap_or(LOCAL.theta);
+    let global = rotary(keys, sizes, GLOBAL)?.rotation;
+    Ok((Rotation::new(theta as f32, basics.width, false), global))
+}
+
+const LOCAL: Style = Style::HALVES;
+const GLOBAL: Style = Style { theta: 1_000_000.0, ..Style::HALVES };

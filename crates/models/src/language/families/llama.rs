@@ -1,0 +1,25 @@
+//! Llama 2 and 3 (Touvron et al. 2023), and what is built like it: SmolLM2, Falcon 3, Yi, and many others.
+
+use crate::decoder::Norm;
+use crate::error::ModelError;
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, eps};
+use crate::language::keys::Keys;
+use crate::language::rotary::Style;
+
+pub(super) const FAMILY: Family = Family {
+    name: "Llama",
+    model_types: &["llama"],
+    describe,
+    names: &COMMON,
+    ignored: &[],
+    sizes: &COMMON_SIZES,
+};
+
+fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
+    let eps = eps(keys, "rms_norm_eps")?;
+    let mut layer = basics.llama(keys, Style::HALVES, eps)?;
+    layer.attention.bias = keys.flag("attention_bias", false)?;
+    layer.attention.output_bias = layer.attention.bias;
+    layer.feed.bias = keys.flag("mlp_bias", false)?;
+    Ok(basics.uniform(layer, Norm::rms(eps), keys.flag("tie_word_embeddings", false)?))
+}

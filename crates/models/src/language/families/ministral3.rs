@@ -1,0 +1,23 @@
+//! Ministral 3 (Mistral AI 2025): Mistral whose queries grow with their position, which its rotary settings say.
+
+use crate::decoder::Norm;
+use crate::error::ModelError;
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, eps};
+use crate::language::keys::Keys;
+use crate::language::rotary::Style;
+
+pub(super) const FAMILY: Family = Family {
+    name: "Ministral 3",
+    model_types: &["ministral3"],
+    describe,
+    names: &COMMON,
+    ignored: &[],
+    sizes: &COMMON_SIZES,
+};
+
+fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
+    let eps = eps(keys, "rms_norm_eps")?;
+    let mut layer = basics.llama(keys, Style::HALVES, eps)?;
+    layer.attention.window = keys.count_if_any("sliding_window")?;
+    Ok(basics.uniform(layer, Norm::rms(eps), keys.flag("tie_word_embeddings", false)?))
+}

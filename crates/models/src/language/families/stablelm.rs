@@ -1,0 +1,39 @@
+//! StableLM 2 (Bellagente et al. 2024): layer norms, a quarter of a head rotates; the larger ones with norms of each
+//! head and both parts of a layer beside each other.
+
+use crate::decoder::{LayerWeight, Norm, NormOver, QueryKeyNorm};
+use crate::error::ModelError;
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Names, eps};
+use crate::language::keys::Keys;
+use crate::language::rotary::Style;
+
+pub(super) const FAMILY: Family = Family {
+    name: "StableLM",
+    model_types: &["stablelm"],
+    describe,
+    names: &NAMES,
+    ignored: &[],
+    sizes: &COMMON_SIZES,
+};
+
+const NAMES: Names = Names {
+    of_layer: &[
+        (LayerWeight::QueryNorm, "self_attn.q_layernorm.norms"),
+        (LayerWeight::KeyNorm, "self_attn.k_layernorm.norms"),
+    ],
+    ..COMMON
+};
+
+fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
+    let norm = Norm::layer(eps(keys, "layer_norm_eps")?, true);
+    let mut layer = basics.llama(keys, Style { share: 0.25, ..Style::HALVES }, norm.eps)?;
+    layer.attention.bias = keys.flag("use_qkv_bias", false)?;
+    layer.parallel = keys.flag("use_parallel_residual", false)?;
+    layer.before_attention = Some(norm);
+    layer.before_feed = Some(norm).filter(|_| !layer.parallel);
+    if keys.flag("qk_layernorm", false)? {
+        let norm = Norm::layer(norm.eps, false);
+        layer.attention.query_key_norm = Some(QueryKeyNorm { norm, over: NormOver::OwnHead });
+    }
+    Ok(basics.uniform(layer, norm, keys.flag("tie_word_embeddings", false)?))
+}

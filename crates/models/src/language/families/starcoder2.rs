@@ -1,0 +1,36 @@
+//! StarCoder 2 (Lozhkov et al. 2024): layer norms, biases everywhere, a feed-forward part without a gate, a window.
+
+use crate::config::Activation;
+use crate::decoder::{LayerWeight, Norm};
+use crate::error::ModelError;
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Names, eps};
+use crate::language::keys::Keys;
+use crate::language::rotary::Style;
+
+pub(super) const FAMILY: Family = Family {
+    name: "StarCoder 2",
+    model_types: &["starcoder2"],
+    describe,
+    names: &NAMES,
+    ignored: IGNORED,
+    sizes: &COMMON_SIZES,
+};
+
+const IGNORED: &[(&str, &str)] = &[("residual_dropout", "training"), ("embedding_dropout", "training")];
+
+const NAMES: Names =
+    Names { of_layer: &[(LayerWeight::Up, "mlp.c_fc"), (LayerWeight::Down, "mlp.c_proj")], ..COMMON };
+
+fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
+    let norm = Norm::layer(eps(keys, "norm_epsilon")?, true);
+    let mut layer = basics.llama(keys, Style::HALVES, norm.eps)?;
+    layer.before_attention = Some(norm);
+    layer.before_feed = Some(norm);
+    layer.attention.window = keys.count_if_any("sliding_window")?;
+    layer.attention.bias = keys.flag("use_bias", true)?;
+    layer.attention.output_bias = layer.attention.bias;
+    layer.feed.bias = layer.attention.bias;
+    layer.feed.gated = false;
+    layer.feed.activation = keys.activation("hidden_act", Activation::GeluTanh)?;
+    Ok(basics.uniform(layer, norm, keys.flag("tie_word_embeddings", true)?))
+}

@@ -1,0 +1,238 @@
+//! What a family of language models is: how its configuration is read, and what its tensors are called.
+
+use super::keys::Keys;
+use super::rotary::{Rotary, Sizes, Style, rotary};
+use crate::decoder::{Layer, LayerWeight, Norm};
+use crate::error::ModelError;
+use pumice_ir::FloatRange;
+
+/// A family: one file each under `families`.
+pub(crate) struct Family {
+    /// Its name.
+    pub name: &'static str,
+    /// `model_type` of its configurations.
+    pub model_types: &'static [&'static str],
+    /// Reads its configuration.
+    pub describe: fn(&Basics, &Keys<'_>) -> Result<Description, ModelError>,
+    /// What its tensors are called.
+    pub names: &'static Names,
+    /// Keys of its own that say nothing about values, each with the reason.
+    pub ignored: &'static [(&'static str, &'static str)],
+    /// Where its sizes are, if not under the common names.
+    pub sizes: &'static SizeKeys,
+}
+
+/// Keys of the sizes that every family has.
+pub(crate) struct SizeKeys {
+    pub hidden: &'static str,
+    pub layers: &'static str,
+    pub heads: &'static str,
+    pub feed: &'static str,
+    pub context: &'static str,
+}
+
+/// The common ones.
+pub(crate) const COMMON_SIZES: SizeKeys = SizeKeys {
+    hidden: "hidden_size",
+    layers: "num_hidden_layers",
+    heads: "num_attention_heads",
+    feed: "intermediate_size",
+    context: "max_position_embeddings",
+};
+
+/// Sizes that every family has, found to belong together.
+pub(crate) struct Basics {
+    pub vocab: u64,
+    pub hidden: u64,
+    pub layers: usize,
+    pub heads: u64,
+    pub kv_heads: u64,
+    pub width: u64,
+    /// Width of the feed-forward part; four times `hidden` where the file does not say.
+    pub feed: u64,
+    /// Tokens that the model was trained for.
+    pub trained: u64,
+    /// Tokens that the caches hold.
+    pub planned: u64,
+}
+
+/// A model without the caches.
+pub(crate) struct Description {
+    pub layers: Vec<Layer>,
+    pub embedding_scale: f32,
+    pub positions: Option<u64>,
+    pub norm: Norm,
+    pub tied: bool,
+    pub logit_scale: f32,
+    pub logit_softcap: f32,
+}
+
+impl Basics {
+    /// Reads them; `planned` is made of the trained context by the caller's choice.
+    ///
+    /// # Errors
+    /// A size that is missing or contradicts another.
+    pub fn read(
+        keys: &Keys<'_>,
+        sizes: &SizeKeys,
+        planned: impl FnOnce(u64) -> Result<u64, ModelError>,
+    ) -> Result<Basics, ModelError> {
+        let (hidden, heads) = (keys.count(sizes.hidden)?, keys.count(sizes.heads)?);
+        let kv_heads = keys.count_if_any("num_key_value_heads")?.unwrap_or(heads);
+        if !heads.is_multiple_of(kv_heads) {
+            let problem = format!("is {kv_heads}, which does not divide {} = {heads}", sizes.heads);
+            return Err(keys.wrong("num_key_value_heads", problem, "get the file again"));
+        }
+        let width = match keys.count_if_any("head_dim")? {
+            Some(width) => width,
+            None if hidden.is_multiple_of(heads) => hidden / heads,
+            None => {
+                let problem = format!("is {heads}, which does not divide {} = {hidden}", sizes.hidden);
+                return Err(keys.wrong(sizes.heads, problem, "get the file again"));
+            }
+        };
+        let trained = keys.count(sizes.context)?;
+        Ok(Basics {
+            vocab: keys.count("vocab_size")?,
+            hidden,
+            layers: keys.count(sizes.layers)? as usize,
+            heads,
+            kv_heads,
+            width,
+            feed: keys.count_if_any(sizes.feed)?.unwrap_or(4 * hidden),
+            trained,
+            planned: planned(trained)?,
+        })
+    }
+
+    /// A layer of Llama of these sizes, with the rotary settings of the file.
+    pub fn llama(&self, keys: &Keys<'_>, style: Style, eps: f32) -> Result<Layer, ModelError> {
+        let Rotary { rotation, growth } = rotary(keys, self.rotary_sizes(), style)?;
+        let mut layer = Layer::llama((self.heads, self.kv_heads, self.width), rotation, self.feed, eps);
+        layer.attention.growth = growth;
+        layer.feed.activation = keys.activation("hidden_act", layer.feed.activation)?;
+        Ok(layer)
+    }
+
+    /// What rotary positions are of.
+    pub fn rotary_sizes(&self) -> Sizes {
+        Sizes { width: self.width, trained: self.trained, planned: self.planned }
+    }
+
+    /// A model of equal layers.
+    pub fn uniform(&self, layer: Layer, norm: Norm, tied: bool) -> Description {
+        self.of_layers(vec![layer; self.layers], norm, tied)
+    }
+
+    /// A model of these layers.
+    pub fn of_layers(&self, layers: Vec<Layer>, norm: Norm, tied: bool) -> Description {
+        Description {
+            layers,
+            embedding_scale: 1.0,
+            positions: None,
+            norm,
+            tied,
+            logit_scale: 1.0,
+            logit_softcap: 0.0,
+        }
+    }
+
+    /// The window of each layer: by `layer_types` where the file has them, else as the family says of a layer's number.
+    ///
+    /// # Errors
+    /// Types that are not known, or are not as many as the layers.
+    pub fn windows(
+        &self,
+        keys: &Keys<'_>,
+        is_windowed: impl Fn(usize) -> bool,
+    ) -> Result<Vec<Option<u64>>, ModelError> {
+        let window = keys.count_if_any("sliding_window")?;
+        let kinds = self.kinds(keys, is_windowed)?;
+        Ok(kinds.into_iter().map(|windowed| window.filter(|_| windowed)).collect())
+    }
+
+    /// Of each layer whether it has a window, were there one.
+    ///
+    /// # Errors
+    /// As [`Basics::windows`].
+    pub fn kinds(
+        &self,
+        keys: &Keys<'_>,
+        is_windowed: impl Fn(usize) -> bool,
+    ) -> Result<Vec<bool>, ModelError> {
+        let Some(types) = keys.texts("layer_types")? else {
+            return Ok((0..self.layers).map(is_windowed).collect());
+        };
+        if types.len() != self.layers {
+            let problem = format!("has {} types, and there are {} layers", types.len(), self.layers);
+            return Err(keys.wrong("layer_types", problem, "get the file again"));
+        }
+        let kind = |kind: &&str| match *kind {
+            "full_attention" => Ok(false),
+            "sliding_attention" => Ok(true),
+            other => Err(keys.wrong("layer_types", format!("has \"{other}\""), "use another model")),
+        };
+        types.iter().map(kind).collect()
+    }
+}
+
+/// ε of a norm, which must be there.
+///
+/// # Errors
+/// One that is missing, negative or not finite.
+pub(crate) fn eps(keys: &Keys<'_>, key: &str) -> Result<f32, ModelError> {
+    let given = keys.number(key, FloatRange::NOT_NEGATIVE)?;
+    given.map(|eps| eps as f32).ok_or_else(|| keys.wrong(key, "is missing", "get the file again"))
+}
+
+/// What tensors of a folder are called.
+pub(crate) struct Names {
+    pub embedding: &'static str,
+    pub positions: &'static str,
+    pub norm: &'static str,
+    pub output: &'static str,
+    /// Before the number of a layer.
+    pub layers: &'static str,
+    /// Those of a layer that are called otherwise than in [`COMMON`].
+    pub of_layer: &'static [(LayerWeight, &'static str)],
+    /// Whether matrices of layers are stored as their transposes.
+    pub transposed: bool,
+}
+
+/// Names that most families have.
+pub(crate) const COMMON: Names = Names {
+    embedding: "model.embed_tokens",
+    positions: "",
+    norm: "model.norm",
+    output: "lm_head",
+    layers: "model.layers",
+    of_layer: &[],
+    transposed: false,
+};
+
+impl Names {
+    /// The name of a weight of a layer, after the layer's number.
+    pub fn of_layer(&self, weight: LayerWeight) -> &'static str {
+        let own = self.of_layer.iter().find(|(w, _)| *w == weight);
+        own.map_or_else(|| common(weight), |(_, name)| name)
+    }
+}
+
+fn common(weight: LayerWeight) -> &'static str {
+    match weight {
+        LayerWeight::AttentionNorm => "input_layernorm",
+        LayerWeight::Query => "self_attn.q_proj",
+        LayerWeight::Key => "self_attn.k_proj",
+        LayerWeight::Value => "self_attn.v_proj",
+        LayerWeight::QueryKeyValue => "self_attn.qkv_proj",
+        LayerWeight::QueryNorm => "self_attn.q_norm",
+        LayerWeight::KeyNorm => "self_attn.k_norm",
+        LayerWeight::AttentionOutput => "self_attn.o_proj",
+        LayerWeight::AfterAttention | LayerWeight::FeedNorm => "post_attention_layernorm",
+        LayerWeight::Gate => "mlp.gate_proj",
+        LayerWeight::Up => "mlp.up_proj",
+        LayerWeight::GateUp => "mlp.gate_up_proj",
+        LayerWeight::Down => "mlp.down_proj",
+        LayerWeight::AfterFeed => "post_feedforward_layernorm",
+    }
+}

@@ -1,0 +1,159 @@
+//! What a `config.json` says of a language model, key by key. Every key that is asked for counts as read; those that
+//! nobody asked for are refused by name in the end, since passed over they would change every value without a word.
+
+use crate::config::Activation;
+use crate::error::ModelError;
+use pumice_ir::FloatRange;
+use serde_json::{Map, Value};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+const GET_AGAIN: &str = "get the file again from where the model comes from";
+/// Larger numbers are in no model, and products of these stay countable.
+const MOST: u64 = 1 << 24;
+
+/// The keys of a configuration, or of an object inside it.
+pub(crate) struct Keys<'k> {
+    file: &'k Path,
+    /// Path of the object inside the file: empty, or ending in a dot.
+    prefix: String,
+    map: &'k Map<String, Value>,
+    read: RefCell<BTreeSet<&'k str>>,
+}
+
+impl<'k> Keys<'k> {
+    pub fn new(file: &'k Path, map: &'k Map<String, Value>) -> Keys<'k> {
+        Keys { file, prefix: String::new(), map, read: RefCell::default() }
+    }
+
+    /// An error about a key.
+    pub fn wrong(&self, key: &str, problem: impl Into<String>, remedy: &str) -> ModelError {
+        ModelError::Field {
+            file: self.file.to_owned(),
+            field: format!("{}{key}", self.prefix),
+            problem: problem.into(),
+            remedy: remedy.to_owned(),
+        }
+    }
+
+    /// The value of a key, which counts as read; null stands for none.
+    pub fn get(&self, key: &str) -> Option<&'k Value> {
+        let (name, value) = self.map.get_key_value(key)?;
+        self.read.borrow_mut().insert(name);
+        Some(value).filter(|value| !value.is_null())
+    }
+
+    /// The object under a key, whose keys are to be read one by one.
+    pub fn object(&self, key: &str) -> Result<Option<Keys<'k>>, ModelError> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(Value::Object(map)) => {
+                let prefix = format!("{}{key}.", self.prefix);
+                Ok(Some(Keys { file: self.file, prefix, map, read: RefCell::default() }))
+            }
+            Some(other) => Err(self.wrong(key, format!("is {other}, not an object"), GET_AGAIN)),
+        }
+    }
+
+    /// A whole number from 1 on that must be there.
+    pub fn count(&self, key: &str) -> Result<u64, ModelError> {
+        self.count_if_any(key)?.ok_or_else(|| self.wrong(key, "is missing", GET_AGAIN))
+    }
+
+    /// A whole number from 1 on, if it is there.
+    pub fn count_if_any(&self, key: &str) -> Result<Option<u64>, ModelError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        match value.as_u64().filter(|n| (1..=MOST).contains(n)) {
+            Some(n) => Ok(Some(n)),
+            None => Err(self.wrong(key, format!("is {value}, not a number from 1 to {MOST}"), GET_AGAIN)),
+        }
+    }
+
+    /// A number in a range, if it is there.
+    pub fn number(&self, key: &str, range: FloatRange) -> Result<Option<f64>, ModelError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        match value.as_f64() {
+            // Graphs hold it as f32.
+            Some(x) if range.holds(x) && range.holds(f64::from(x as f32)) => Ok(Some(x)),
+            _ => Err(self.wrong(key, format!("is {value}, and must be {}", range.words), GET_AGAIN)),
+        }
+    }
+
+    /// Numbers in a range, if they are there.
+    pub fn numbers(&self, key: &str, range: FloatRange) -> Result<Option<Vec<f64>>, ModelError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let numbers =
+            value.as_array().and_then(|list| list.iter().map(Value::as_f64).collect::<Option<Vec<_>>>());
+        match numbers {
+            Some(all) if all.iter().all(|&x| range.holds(x) && range.holds(f64::from(x as f32))) => {
+                Ok(Some(all))
+            }
+            _ => Err(self.wrong(key, format!("must be a list of numbers, each {}", range.words), GET_AGAIN)),
+        }
+    }
+
+    /// true or false; where it is absent, what the family takes then.
+    pub fn flag(&self, key: &str, otherwise: bool) -> Result<bool, ModelError> {
+        let Some(value) = self.get(key) else { return Ok(otherwise) };
+        value.as_bool().ok_or_else(|| self.wrong(key, format!("is {value}, not true or false"), GET_AGAIN))
+    }
+
+    /// A text, if it is there.
+    pub fn text(&self, key: &str) -> Result<Option<&'k str>, ModelError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        value.as_str().map(Some).ok_or_else(|| self.wrong(key, format!("is {value}, not a text"), GET_AGAIN))
+    }
+
+    /// Texts, if they are there.
+    pub fn texts(&self, key: &str) -> Result<Option<Vec<&'k str>>, ModelError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let texts = value.as_array().and_then(|list| list.iter().map(Value::as_str).collect());
+        texts.map(Some).ok_or_else(|| self.wrong(key, "must be a list of texts", GET_AGAIN))
+    }
+
+    /// An activation by its name there; what the family takes where it is absent.
+    pub fn activation(&self, key: &str, otherwise: Activation) -> Result<Activation, ModelError> {
+        let Some(name) = self.text(key)? else { return Ok(otherwise) };
+        Activation::named(name).ok_or_else(|| {
+            let remedy = "gelu, gelu_new, quick_gelu, relu, silu, tanh and mish are supported";
+            self.wrong(key, format!("is \"{name}\""), remedy)
+        })
+    }
+
+    /// Refuses a key that has another value than the one that is done here.
+    pub fn expect_flag(&self, key: &str, wanted: bool) -> Result<(), ModelError> {
+        if self.flag(key, wanted)? == wanted {
+            return Ok(());
+        }
+        Err(self.wrong(key, format!("is {}, which is not supported", !wanted), "use a model without it"))
+    }
+
+    /// Refuses every key that was not read: those whose value switches something on. `ignored` are names with the
+    /// reason why they say nothing about values. What is left and does nothing comes back.
+    pub fn refuse_others(&self, ignored: &[(&str, &str)]) -> Result<Vec<&'k str>, ModelError> {
+        let read = self.read.borrow();
+        let is_known = |key: &str| read.contains(key) || ignored.iter().any(|(name, _)| *name == key);
+        let others = self.map.iter().filter(|(key, _)| !is_known(key));
+        let (on, off): (Vec<_>, Vec<_>) = others.partition(|(_, value)| says_something(value));
+        match on.first() {
+            None => Ok(off.into_iter().map(|(key, _)| key.as_str()).collect()),
+            Some((key, value)) => {
+                let problem = format!("is {value}, which is not known here and may change every value");
+                Err(self.wrong(key, problem, "use a model without it"))
+            }
+        }
+    }
+}
+
+/// Whether a value may switch something on: it is not null, false, 0, 1 or empty.
+fn says_something(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::Bool(true) => true,
+        Value::Number(n) => n.as_f64().is_none_or(|x| x != 0.0 && x != 1.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+    }
+}

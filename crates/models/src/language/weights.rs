@@ -1,0 +1,57 @@
+//! The tensors of a folder as the weights of a decoder.
+
+use super::family::Names;
+use crate::decoder::{DecoderWeights, LayerWeight, Part, WeightRole};
+use pumice_import::WeightSource;
+use pumice_types::{DType, Encoding};
+
+/// Ends of names of tensors that follow from the configuration: some files have them, and nobody needs them.
+pub(super) const DERIVED: [&str; 3] = [".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias"];
+
+/// Names of a family, encodings of a source.
+pub(super) struct FolderWeights<'w> {
+    pub names: &'static Names,
+    pub source: &'w dyn WeightSource,
+}
+
+impl FolderWeights<'_> {
+    /// The name of a weight without its end.
+    fn place(&self, role: WeightRole) -> String {
+        match role {
+            WeightRole::Embedding => self.names.embedding.to_owned(),
+            WeightRole::Positions => self.names.positions.to_owned(),
+            WeightRole::Output => self.names.output.to_owned(),
+            WeightRole::Norm => self.names.norm.to_owned(),
+            // Configurations have numbers for them.
+            WeightRole::RotaryFactors(_) => "rotary_factors".to_owned(),
+            WeightRole::Layer(i, weight) => {
+                format!("{}.{i}.{}", self.names.layers, self.names.of_layer(weight))
+            }
+        }
+    }
+}
+
+impl DecoderWeights for FolderWeights<'_> {
+    fn name(&self, role: WeightRole, part: Part) -> String {
+        let end = match part {
+            Part::Weight => "weight",
+            Part::Bias => "bias",
+        };
+        format!("{}.{end}", self.place(role))
+    }
+
+    fn encoding(&self, name: &str) -> Encoding {
+        // A tensor that is missing is reported by the model's check, with its name.
+        self.source.describe(name).map_or(Encoding::Plain(DType::F32), |info| info.encoding)
+    }
+
+    fn is_transposed(&self, role: WeightRole) -> bool {
+        self.names.transposed && matches!(role, WeightRole::Layer(..))
+    }
+
+    fn name_of_head(&self, role: WeightRole, head: u64) -> Option<String> {
+        let is_norm = matches!(role, WeightRole::Layer(_, LayerWeight::QueryNorm | LayerWeight::KeyNorm));
+        let place = Some(self.place(role)).filter(|place| is_norm && place.ends_with(".norms"))?;
+        Some(format!("{place}.{head}.weight"))
+    }
+}
