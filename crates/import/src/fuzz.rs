@@ -61,7 +61,8 @@ pub fn within_memory(limit_kib: u64, work: impl FnOnce()) {
     let before = peak_kib();
     work();
     if let (Some(before), Some(after)) = (before, peak_kib()) {
-        let grown = after - before;
+        // The kernel counts pages of threads in batches: a peak may be told a little lower than before.
+        let grown = after.saturating_sub(before);
         assert!(grown < limit_kib, "peak memory grew by {grown} KiB, {limit_kib} KiB are allowed");
     }
 }

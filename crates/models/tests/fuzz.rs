@@ -2,9 +2,17 @@
 //! memory is bounded.
 
 use pumice_import::fuzz::{Mutator, within_memory};
-use pumice_models::fuzz::{fuzz_config, fuzz_sentence, fuzz_tokenizer};
+use pumice_models::fuzz::{fuzz_config, fuzz_language_config, fuzz_sentence, fuzz_tokenizer};
 use std::fs;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Memory is that of the process: tests in one process take turns.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 const RUNS: u32 = 1_000_000;
 
@@ -18,6 +26,7 @@ fn corpus(files: &[&str]) -> Vec<Vec<u8>> {
 
 #[test]
 fn config_reader_survives_a_million_files() {
+    let _alone = alone();
     let files = ["bert/config.json", "roberta/config.json", "xlmr/config.json", "distilbert/config.json"];
     let words = [
         "\"hidden_size\":",
@@ -37,8 +46,36 @@ fn config_reader_survives_a_million_files() {
     });
 }
 
+/// Five hundred thousand (E10), of configurations of every family.
+#[test]
+fn language_config_reader_survives_damaged_files() {
+    let _alone = alone();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/tiny_decoders");
+    let folders = fs::read_dir(root).expect("checked in").map(|entry| entry.expect("an entry").path());
+    let mut files: Vec<_> = folders.map(|folder| folder.join("config.json")).collect();
+    files.sort();
+    let texts = files.iter().map(|file| fs::read(file).expect("checked in")).collect();
+    let words = [
+        "\"rope_type\":\"yarn\"",
+        "\"factor\":",
+        "\"layer_types\":",
+        "[[[[",
+        "{\"a\":",
+        "true",
+        "1e999",
+        "16777216",
+    ];
+    let mut mutator = Mutator::new(14, texts, &words);
+    within_memory(LIMIT_KIB, || {
+        for _ in 0..RUNS / 2 {
+            fuzz_language_config(&mutator.generate());
+        }
+    });
+}
+
 #[test]
 fn sentence_readers_survive_a_million_files() {
+    let _alone = alone();
     let files = [
         "bert/modules.json",
         "roberta/modules.json",
@@ -58,6 +95,7 @@ fn sentence_readers_survive_a_million_files() {
 /// kept from the output here.
 #[test]
 fn tokenizer_survives_damaged_files() {
+    let _alone = alone();
     let files =
         ["bert/tokenizer.json", "roberta/tokenizer.json", "xlmr/tokenizer.json", "distilbert/tokenizer.json"];
     let words = [

@@ -40,6 +40,10 @@ pub(crate) const COMMON_SIZES: SizeKeys = SizeKeys {
     context: "max_position_embeddings",
 };
 
+/// More layers, or wider heads, are in no model; what is made for each layer stays small.
+const MOST_LAYERS: u64 = 1024;
+const MOST_WIDTH: u64 = 1 << 13;
+
 /// Sizes that every family has, found to belong together.
 pub(crate) struct Basics {
     pub vocab: u64,
@@ -83,11 +87,11 @@ impl Basics {
             let problem = format!("is {kv_heads}, which does not divide {} = {heads}", sizes.heads);
             return Err(keys.wrong("num_key_value_heads", problem, "get the file again"));
         }
-        let width = match keys.count_if_any("head_dim")? {
+        let width = match keys.count_up_to(MOST_WIDTH, "head_dim")? {
             Some(width) => width,
-            None if hidden.is_multiple_of(heads) => hidden / heads,
+            None if hidden.is_multiple_of(heads) && hidden / heads <= MOST_WIDTH => hidden / heads,
             None => {
-                let problem = format!("is {heads}, which does not divide {} = {hidden}", sizes.hidden);
+                let problem = format!("is {heads}, which does not make heads of {} = {hidden}", sizes.hidden);
                 return Err(keys.wrong(sizes.heads, problem, "get the file again"));
             }
         };
@@ -95,7 +99,7 @@ impl Basics {
         Ok(Basics {
             vocab: keys.count("vocab_size")?,
             hidden,
-            layers: keys.count(sizes.layers)? as usize,
+            layers: keys.count_of(MOST_LAYERS, sizes.layers)? as usize,
             heads,
             kv_heads,
             width,

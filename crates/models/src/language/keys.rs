@@ -58,16 +58,26 @@ impl<'k> Keys<'k> {
 
     /// A whole number from 1 on that must be there.
     pub fn count(&self, key: &str) -> Result<u64, ModelError> {
-        self.count_if_any(key)?.ok_or_else(|| self.wrong(key, "is missing", GET_AGAIN))
+        self.count_of(MOST, key)
     }
 
     /// A whole number from 1 on, if it is there.
     pub fn count_if_any(&self, key: &str) -> Result<Option<u64>, ModelError> {
+        self.count_up_to(MOST, key)
+    }
+
+    /// A whole number from 1 to one that no model passes, if it is there.
+    pub fn count_up_to(&self, most: u64, key: &str) -> Result<Option<u64>, ModelError> {
         let Some(value) = self.get(key) else { return Ok(None) };
-        match value.as_u64().filter(|n| (1..=MOST).contains(n)) {
+        match value.as_u64().filter(|n| (1..=most).contains(n)) {
             Some(n) => Ok(Some(n)),
-            None => Err(self.wrong(key, format!("is {value}, not a number from 1 to {MOST}"), GET_AGAIN)),
+            None => Err(self.wrong(key, format!("is {value}, not a number from 1 to {most}"), GET_AGAIN)),
         }
+    }
+
+    /// As [`Keys::count_up_to`], of a number that must be there.
+    pub fn count_of(&self, most: u64, key: &str) -> Result<u64, ModelError> {
+        self.count_up_to(most, key)?.ok_or_else(|| self.wrong(key, "is missing", GET_AGAIN))
     }
 
     /// A number in a range, if it is there.

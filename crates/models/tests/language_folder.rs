@@ -1,0 +1,105 @@
+//! Folders of language models that are refused: by key, by tensor, before anything is made of them.
+
+use pumice_models::{LanguageFolder, LlamaOptions};
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+
+/// The folder of a tiny Llama, from the tests' data.
+fn llama() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/tiny_decoders/llama")
+}
+
+/// A copy of it under a name, whose configuration has these keys in place of, or beside, its own; null takes one away.
+fn changed(name: &str, keys: &[(&str, Value)]) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("language-{name}"));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::copy(llama().join("model.safetensors"), folder.join("model.safetensors")).expect("copied");
+    let text = std::fs::read_to_string(llama().join("config.json")).expect("a file");
+    let mut config: Map<String, Value> = serde_json::from_str(&text).expect("an object");
+    for (key, value) in keys {
+        config.remove(*key);
+        if !value.is_null() {
+            config.insert((*key).to_owned(), value.clone());
+        }
+    }
+    std::fs::write(folder.join("config.json"), Value::from(config).to_string()).expect("written");
+    folder
+}
+
+/// The error of reading that copy and making its graph.
+fn refusal(name: &str, keys: &[(&str, Value)]) -> String {
+    let options = LlamaOptions::default();
+    let made = LanguageFolder::open(changed(name, keys), &options).and_then(|folder| folder.model());
+    made.err().unwrap_or_else(|| panic!("{name} is accepted")).to_string()
+}
+
+#[test]
+fn keys_are_refused_by_name() {
+    let rope = |settings: Value| ("rope_parameters", settings);
+    let cases: Vec<(&str, (&str, Value), &str)> = vec![
+        (
+            "type",
+            ("model_type", json!("mamba")),
+            "`model_type` is \"mamba\"; models of these types can be run: llama,",
+        ),
+        ("no_type", ("model_type", Value::Null), "`model_type` is missing"),
+        ("unknown", ("attention_sinks", json!(4)), "`attention_sinks` is 4, which is not known here"),
+        ("quantized", ("quantization_config", json!({"quant_method": "gptq"})), "quantized by gptq"),
+        ("heads", ("num_key_value_heads", json!(3)), "`num_key_value_heads` is 3, which does not divide"),
+        (
+            "layers",
+            ("num_hidden_layers", json!(1 << 24)),
+            "`num_hidden_layers` is 16777216, not a number from 1 to 1024",
+        ),
+        ("more_layers", ("num_hidden_layers", json!(900)), "`num_hidden_layers` is 900, and the weights are"),
+        ("width", ("head_dim", json!(1 << 20)), "`head_dim` is 1048576"),
+        ("eps", ("rms_norm_eps", json!(-1.0)), "`rms_norm_eps` is -1.0, and must be"),
+        ("no_eps", ("rms_norm_eps", Value::Null), "`rms_norm_eps` is missing"),
+        ("activation", ("hidden_act", json!("xielu")), "`hidden_act` is \"xielu\""),
+        ("rope", rope(json!({"rope_type": "dynamic"})), "`rope_parameters.rope_type` is \"dynamic\""),
+        (
+            "yarn",
+            rope(json!({"rope_type": "yarn"})),
+            "`rope_parameters.original_max_position_embeddings` is missing",
+        ),
+        ("part", rope(json!({"partial_rotary_factor": 0.2})), "makes 3 of 16 elements of a head rotate"),
+        ("other", rope(json!({"rope_type": "default", "base": 7})), "`rope_parameters.base` is 7"),
+        ("tensor", ("attention_bias", json!(true)), "model.layers.0.self_attn.q_proj.bias"),
+        ("tied", ("vocab_size", json!(289)), "model.embed_tokens.weight"),
+    ];
+    let wrong: Vec<String> = cases
+        .into_iter()
+        .filter_map(|(name, key, said)| {
+            let told = refusal(name, &[key]);
+            (!told.contains(said)).then(|| format!("{name}: {told}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_tensor_that_nobody_reads_is_refused() {
+    let told = refusal("extra", &[("num_hidden_layers", json!(1))]);
+    assert!(
+        told.contains("model.layers.1.") && told.contains("a tensor that the model does not have"),
+        "{told}"
+    );
+}
+
+#[test]
+fn keys_that_switch_nothing_on_are_noted() {
+    let folder =
+        changed("noted", &[("new_key", json!(false)), ("other_key", json!([])), ("gone", Value::Null)]);
+    let folder = LanguageFolder::open(folder, &LlamaOptions::default()).expect("it is read");
+    let notes: Vec<&str> = folder.notes.iter().map(|note| note.0.as_str()).collect();
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert!(notes[0].contains("`new_key`") && notes[1].contains("`other_key`"), "{notes:?}");
+    folder.model().expect("it fits");
+}
+
+#[test]
+fn a_context_is_at_most_what_the_model_was_trained_for() {
+    let open = |tokens: u64| LanguageFolder::open(llama(), &LlamaOptions::default().context(tokens));
+    assert_eq!(open(100).expect("it fits").config.capacity, 100);
+    assert!(open(129).err().expect("too long").to_string().contains("from 1 to 128"));
+}
