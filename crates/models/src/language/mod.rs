@@ -38,6 +38,10 @@ const IGNORED: &[(&str, &str)] = &[
     ("pad_token_id", "texts"),
     ("use_cache", "how it is run"),
     ("return_dict", "how it is run"),
+    ("output_attentions", "how it is run"),
+    ("output_hidden_states", "how it is run"),
+    ("chunk_size_feed_forward", "how it is run"),
+    ("problem_type", "a head for classes"),
     ("pretraining_tp", "how it was trained"),
     ("initializer_range", "how it was trained"),
     ("attention_dropout", "training"),
@@ -163,6 +167,7 @@ impl Read {
         let keys = Keys::new(file, &map);
         let family = family(&keys)?;
         refuse_quantized(&keys)?;
+        keys.expect_flag("is_encoder_decoder", false)?;
         let basics = Basics::read(&keys, family.sizes, |trained| planned_context(options, trained))?;
         let description = (family.describe)(&basics, &keys)?;
         let passed_over = keys.refuse_others(&[IGNORED, family.ignored].concat())?;
