@@ -49,6 +49,7 @@ mod pieces;
 mod plan;
 mod report;
 mod run;
+mod source;
 mod submission;
 mod trainer;
 mod weights;

@@ -34,7 +34,7 @@ pub struct Trainer {
     pub(super) inputs: Inputs,
     /// Inputs that are a data set.
     data: Vec<String>,
-    /// The states of the user's graph: running statistics.
+    /// The states of the user's graph that a program keeps: running statistics.
     pub(super) statistics: Vec<String>,
     /// What draws are made from: that of the last first values.
     pub(super) seed: u64,
@@ -64,6 +64,10 @@ impl Trainer {
         let exe = Executable::new(device.shared(), plan, device.host_ops()).map_err(crate::Error::from)?;
         let outputs = made.update.as_ref().unwrap_or(&made.step).outputs();
         let has = |name: &str| outputs.iter().any(|o| o.name == name);
+        // A state that no entry reads or writes is none of the program.
+        let is_kept = |name: &String| exe.plan().states.iter().any(|state| state.name == *name);
+        let states = graph.states().into_iter().map(|v| graph.value(v).name.to_string());
+        let statistics: Vec<String> = states.filter(is_kept).collect();
         Ok(Trainer {
             session: exe.session()?,
             runs_an_update: recipe.runs_an_update().max(1) as usize,
@@ -74,7 +78,7 @@ impl Trainer {
             trained: made.trained,
             inputs: Inputs::of(exe.plan(), recipe.data_inputs(), index_inputs(graph)),
             data: recipe.data_inputs().to_vec(),
-            statistics: graph.states().into_iter().map(|v| graph.value(v).name.to_string()).collect(),
+            statistics,
             micro_batches: made.micro_batches,
             seed: 0,
             updates: 0,

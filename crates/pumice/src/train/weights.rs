@@ -1,12 +1,12 @@
 //! Values of params and data sets: by rules, from a source, by name; and what they are now.
 
 use super::error::TrainerError;
+use super::source::{Wanted, Widened, halves_as_f32};
 use super::trainer::Trainer;
-use pumice_plan::StateInit;
+use pumice_plan::{StateInit, StateSlot};
 use pumice_runtime::{NameKind, RuntimeError, TensorInfo};
 use pumice_train::{Init, names};
-use pumice_types::{ByteSource, DType, Encoding, SourceError, Stored, Tensor, TensorView};
-use std::sync::Arc;
+use pumice_types::{ByteSource, DType, Encoding, Tensor, TensorView};
 
 impl Trainer {
     /// Gives every trained param its first value by the rules, and every frozen one of floats that has none yet, and
@@ -52,54 +52,69 @@ impl Trainer {
         Ok(())
     }
 
-    /// Gives every param its value from a file or any other source of tensors, floats of any width as f32, and begins
-    /// training anew, as [`Trainer::init`]: what was kept belongs to other weights. Running statistics
-    /// that the source has are taken as well, and draws begin again by the seed of the last `init`. [`Trainer::set`]
-    /// changes nothing but its param.
+    /// Gives every param its value from a file or any other source of tensors, and begins training anew, as
+    /// [`Trainer::init`]: what was kept belongs to other weights. Floats of any width are taken for a param of floats,
+    /// trained (blocks of floats as well) or frozen. Running statistics that the source has are taken too, a state of
+    /// integers in its own type, and draws begin again by the seed of the last `init`. [`Trainer::set`] changes nothing
+    /// but its param.
     ///
     /// # Errors
-    /// [`TrainerError::Source`] for a tensor that is not there or cannot be read, [`TrainerError::Run`] for one that
-    /// does not fit.
+    /// [`TrainerError::Source`] for a tensor that is not there, cannot be read or is of other extents or another type,
+    /// [`TrainerError::Run`] for a frozen param that does not fit: nothing of the source is taken. Only frozen params
+    /// are not read beforehand: where reading one fails, they count as never given, and all else is as it was. Where
+    /// the device fails, [`TrainerError::Run`], some are new.
     pub fn load(&mut self, source: &dyn ByteSource) -> Result<(), TrainerError> {
-        // What does not fit is found before anything of the source is taken.
-        for param in &self.trained {
-            stored(source, &param.name, &param.shape).map_err(|error| of_source(&param.name, error))?;
+        let all = self.wanted();
+        let there = all.into_iter().filter(|wanted| wanted.is_needed || source.stored(&wanted.name).is_ok());
+        let there: Vec<Wanted> = there.collect();
+        // What does not fit is found before anything is read, and what cannot be read before anything is taken.
+        there.iter().try_for_each(|wanted| wanted.check(source))?;
+        let values: Vec<Tensor> =
+            there.iter().map(|wanted| wanted.read(source)).collect::<Result<_, TrainerError>>()?;
+        let frozen = self.exe.params();
+        if !frozen.is_empty() {
+            self.exe.read_params(&Widened::new(source, &frozen), |_, _| {})?;
         }
-        let mut statistics = Vec::new();
-        for name in self.statistics.iter().filter(|name| source.stored(name).is_ok()) {
-            let shape = self.session.state(name)?.read()?.shape().to_vec();
-            statistics.push((name.clone(), read(source, name, &shape).map_err(|e| of_source(name, e))?));
-        }
-        if !self.exe.params().is_empty() {
-            self.exe.read_params(source, |_, _| {})?;
-        }
-        for i in 0..self.trained.len() {
-            let (name, shape) = (self.trained[i].name.clone(), &self.trained[i].shape);
-            let tensor = read(source, &name, shape).map_err(|error| of_source(&name, error))?;
-            self.set(&name, tensor.view())?;
-        }
+        let (params, statistics): (Vec<_>, Vec<_>) =
+            there.iter().zip(&values).partition(|(wanted, _)| wanted.is_needed);
+        params.into_iter().try_for_each(|(wanted, value)| self.set(&wanted.name, value.view()))?;
         self.begin_anew()?;
-        statistics.iter().try_for_each(|(name, value)| self.set(name, value.view()))
+        statistics.into_iter().try_for_each(|(wanted, value)| self.set(&wanted.name, value.view()))
     }
 
-    /// Gives one param or running statistic a value: f32, or as the graph has it. Moments and counts stay as they are.
+    /// What a source is asked for: trained params, and statistics if it has them.
+    fn wanted(&self) -> Vec<Wanted> {
+        let states = self.exe.plan().states.iter();
+        let of = |state: &StateSlot| {
+            let is_needed = self.trained.iter().any(|t| t.name == state.name);
+            Wanted { name: state.name.clone(), shape: state.shape.clone(), dtype: state.dtype, is_needed }
+        };
+        states.filter(|state| self.is_state(&state.name)).map(of).collect()
+    }
+
+    /// Gives one param or running statistic a value: floats of any width, or as the graph has it. Moments and counts
+    /// stay as they are.
     ///
     /// # Errors
     /// [`TrainerError::Run`] for a name that neither has, and for a tensor unlike it.
     pub fn set(&mut self, name: &str, value: TensorView<'_>) -> Result<(), TrainerError> {
         self.expect_name(name)?;
+        let wide = halves_as_f32(self.encoding_of(name), &value);
+        let value = wide.as_ref().map_or(value, Tensor::view);
         if self.is_state(name) {
-            let halves = matches!(value.encoding(), Encoding::Plain(DType::F16 | DType::BF16));
-            let wide = if halves { value.encoding().decode(value.bytes()) } else { None };
-            let mut state = self.session.state(name)?;
-            match wide.map(|wide| Tensor::new(&wide, value.shape())) {
-                Some(Ok(wide)) => state.write(wide.view())?,
-                _ => state.write(value)?,
-            }
+            self.session.state(name)?.write(value)?;
         } else {
             self.exe.set_param_view(name, value)?;
         }
         Ok(())
+    }
+
+    /// How a param or a running statistic is stored.
+    fn encoding_of(&self, name: &str) -> Option<Encoding> {
+        let plan = self.exe.plan();
+        let state = plan.states.iter().find(|state| state.name == name).map(|state| state.dtype.into());
+        let param = || plan.params.iter().find(|param| param.name == name).map(|param| param.encoding);
+        state.or_else(param)
     }
 
     /// All rows of an input that is a data set ([`Recipe::data_set`](pumice_train::Recipe::data_set)), which stay on
@@ -149,33 +164,4 @@ impl Trainer {
 
 fn lent<'a>((param, shape): (&'a TensorInfo, &'a Vec<u64>)) -> (&'a str, &'a [u64]) {
     (param.name.as_str(), shape.as_slice())
-}
-
-fn of_source(name: &str, source: SourceError) -> TrainerError {
-    TrainerError::Source { name: name.to_owned(), source }
-}
-
-fn failed(name: &str, why: String) -> SourceError {
-    let source = Arc::from(Box::<dyn std::error::Error + Send + Sync>::from(why));
-    SourceError { name: name.to_owned(), source }
-}
-
-/// How a source has a tensor, which is to have these extents.
-fn stored(source: &dyn ByteSource, name: &str, shape: &[u64]) -> Result<Stored, SourceError> {
-    let stored = source.stored(name)?;
-    if stored.shape == shape {
-        return Ok(stored);
-    }
-    Err(failed(name, format!("its extents are {:?}, those of the param {shape:?}", stored.shape)))
-}
-
-/// A tensor of a source as f32, of these extents.
-fn read(source: &dyn ByteSource, name: &str, shape: &[u64]) -> Result<Tensor, SourceError> {
-    let stored = stored(source, name, shape)?;
-    let bytes = pumice_types::tensor::byte_count(stored.encoding, &stored.shape);
-    let mut data = vec![0; bytes.map_err(|e| failed(name, e.to_string()))? as usize];
-    source.read_bytes(name, 0, &mut data)?;
-    let values = stored.encoding.decode(&data);
-    let values = values.ok_or_else(|| failed(name, "its bytes are no whole blocks".into()))?;
-    Tensor::new(&values, &stored.shape).map_err(|e| failed(name, e.to_string()))
 }
