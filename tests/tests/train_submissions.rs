@@ -350,6 +350,36 @@ fn targets_that_are_no_class_are_told_before_their_update() {
     after("`class` is -1 at [2]: ", &told);
 }
 
+/// Updates before the one with a wrong rate are made, however many a submission has; so are those whose rates an update
+/// that is left out makes sound.
+#[test]
+fn updates_before_a_wrong_rate_are_made() {
+    for (wrong, said) in [(f64::NAN, "NaN; it must be finite in f32"), (-5.0, "-5e0; it must not be below 0")]
+    {
+        for (at_once, runs) in [(1, 1), (4, 1), (32, 1), (1, 3), (4, 3), (32, 3)] {
+            let by = Schedule::by(move |updates| if updates == 6 { wrong } else { 1e-3 });
+            let recipe = recipe().schedule(by).steps_per_submission(at_once).accumulate(runs);
+            let mut trainer = trainer(&network(Has::default()), &recipe, &Device::cpu());
+            // The fourth update of six is left out: its rate is that of the next one.
+            let batches = |count| {
+                (0..count).map(move |i| if i == 3 * u64::from(runs) { infinite(2) } else { points(i, 2) })
+            };
+            let reports: Vec<_> = trainer.run(batches(12 * u64::from(runs))).collect();
+            let (last, before) = reports.split_last().expect("seven and an error");
+            assert!(before.iter().all(Result::is_ok), "{at_once} {runs}");
+            let made: Vec<bool> = before.iter().flatten().map(|report| report.made).collect();
+            assert_eq!(made, [true, true, true, false, true, true, true], "{at_once} {runs}");
+            let told = last.as_ref().expect_err("a rate is wrong");
+            assert!(matches!(told, TrainerError::Number { update: 7, .. }), "{told}");
+            assert_eq!(told.to_string(), format!("the rate of update 7 is {said}"));
+            assert_eq!(trainer.updates(), 6);
+            trainer.set_schedule(Schedule::constant(1e-3)).expect("a schedule");
+            let next = trainer.run(batches(u64::from(runs))).next().expect("one").expect("sound");
+            assert_eq!(next.step, 7);
+        }
+    }
+}
+
 /// A function of one's own is asked for no more updates than are made.
 #[test]
 fn rates_may_end_with_the_last_update() {

@@ -43,6 +43,11 @@ impl Numbers {
         self.factors.len() + self.optimizer.numbers(1).len()
     }
 
+    /// How many of them are learning rates, the first ones, which are not below 0.
+    pub fn rates(&self) -> usize {
+        self.factors.len()
+    }
+
     /// What a number of a row is, in words.
     pub fn name(&self, column: usize) -> String {
         match column.checked_sub(self.factors.len()) {

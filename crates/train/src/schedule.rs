@@ -54,12 +54,12 @@ impl Schedule {
         Schedule::of(peak, Form::Cosine)
     }
 
-    /// From `peak` by (1 − n/total) to this power to [`Schedule::last`] at the total.
+    /// From `peak` by (1 − n/total) to this power, not below 0, to [`Schedule::last`] at the total.
     pub fn polynomial(peak: f64, power: f64) -> Schedule {
         Schedule::of(peak, Form::Polynomial { power })
     }
 
-    /// `peak`, multiplied by `factor` after every so many updates.
+    /// `peak`, multiplied by `factor`, not below 0, after every so many updates.
     pub fn step(peak: f64, every: u64, factor: f64) -> Schedule {
         Schedule::of(peak, Form::Step { every, factor })
     }
@@ -98,8 +98,8 @@ impl Schedule {
     pub(crate) fn mistake(&self) -> Option<String> {
         let ends =
             matches!(self.form, Form::Linear | Form::Cosine | Form::Polynomial { .. } | Form::OneCycle);
-        if matches!(self.form, Form::Step { every: 0, .. }) {
-            return Some(format!("a {self:?} changes after every 0 updates: say at least 1"));
+        if let Some(mistake) = self.mistake_of_form() {
+            return Some(mistake);
         }
         match self.total.filter(|_| ends) {
             None if ends => return Some(format!("a {self:?} falls towards an end: say `.total(updates)`")),
@@ -113,6 +113,24 @@ impl Schedule {
         match self.stated().into_iter().find(|(_, rate)| *rate < 0.0) {
             Some((name, rate)) => Some(format!("{name} of a schedule is {rate}, and must not be below 0")),
             None => (!first.is_finite()).then(|| format!("a {self:?} begins with {first}")),
+        }
+    }
+
+    /// What is wrong with the numbers of its form, or that the form has no use for what was said.
+    fn mistake_of_form(&self) -> Option<String> {
+        let number = |name: &str, number: f64| {
+            let is_one = number.is_finite() && number >= 0.0;
+            (!is_one).then(|| {
+                format!("the {name} of a {self:?} is {}, and must be finite and not below 0", shown(number))
+            })
+        };
+        match self.form {
+            Form::Step { every: 0, .. } => {
+                Some(format!("a {self:?} changes after every 0 updates: say at least 1"))
+            }
+            Form::Step { factor, .. } => number("factor", factor),
+            Form::Polynomial { power } => number("power", power),
+            _ => None,
         }
     }
 

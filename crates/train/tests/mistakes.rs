@@ -191,6 +191,19 @@ fn schedules() {
         let said = wrong(schedule);
         assert!(said.starts_with(first) && said.ends_with(why), "{said}");
     }
+    for (schedule, why) in [
+        (Schedule::step(1e-3, 2, f64::NAN), "the factor of a step rate of 0.001"),
+        (Schedule::step(1e-3, 2, -1.0), "the factor of a step rate of 0.001"),
+        (Schedule::step(1e-3, 2, f64::INFINITY), "the factor of a step rate of 0.001"),
+        (Schedule::polynomial(1e-3, f64::NAN).total(4), "the power of a polynomial rate of 0.001"),
+        (Schedule::polynomial(1e-3, -1.0).total(4), "the power of a polynomial rate of 0.001"),
+    ] {
+        let said = wrong(schedule);
+        assert!(said.contains(why) && said.ends_with(", and must be finite and not below 0"), "{said}");
+    }
+    for schedule in [Schedule::step(1e-3, 2, 0.0), Schedule::polynomial(1e-3, 0.0).total(4)] {
+        assert!(step_graphs(&graph(|g| _ = squares(g)), &recipe().schedule(schedule)).is_ok());
+    }
 }
 
 /// Numbers that are sound in f64 and none in f32 are told by name and value; so are shares that are 1 there.

@@ -105,8 +105,8 @@ pub enum TrainerError {
         /// What would help.
         help: String,
     },
-    /// A learning rate, or another number of an update, that is not finite in f32.
-    #[error("the {name} of update {update} is {number:e}; it must be finite in f32")]
+    /// A learning rate below 0, or a number of an update that is not finite in f32.
+    #[error("the {name} of update {update} is {number:e}; it must {}", as_it_must(*number))]
     Number {
         /// Which update, counted from 1.
         update: u64,
@@ -137,6 +137,11 @@ pumice_types::debug_as_display!(TrainerError);
 
 fn at_scale(scale: Option<f64>) -> String {
     scale.map_or_else(String::new, |scale| format!(", the scale of the loss is now {scale}"))
+}
+
+/// What is wrong with a number: one that f32 has is a rate.
+fn as_it_must(number: f64) -> &'static str {
+    if (number as f32).is_finite() { "not be below 0" } else { "be finite in f32" }
 }
 
 fn at_site(input: &IndexInput) -> String {

@@ -28,37 +28,40 @@ impl Rows {
         self.there = 0..0;
     }
 
-    /// The rows of so many updates from the next one on are there for the entry that the session has selected. Updates
-    /// that are left out take no row, so the last of them is the highest that a submission asks for.
+    /// The rows of updates from the next one on are there for the entry that the session has selected, and how many
+    /// are: `count`, at least one, or those before the first with a number that is wrong. Updates that are left out take
+    /// no row, so the last of them is the highest that a submission asks for.
     ///
     /// # Errors
-    /// A number that is not finite; the device fails.
+    /// A wrong number of the next update: a rate below 0, or what is not finite; the device fails.
     pub(super) fn bind(
         &mut self,
         session: &mut Session,
         updates: u64,
         count: usize,
-    ) -> Result<(), TrainerError> {
+    ) -> Result<usize, TrainerError> {
         let asked = count.max(1) as u64;
         let last = updates.saturating_add(asked - 1);
         if self.there.contains(&updates) && self.there.contains(&last) {
-            return Ok(());
+            return Ok(asked as usize);
         }
-        let (table, columns) = (self.numbers.table_of(updates, asked), self.numbers.columns() as u64);
+        let (table, columns) = (self.numbers.table_of(updates, asked), self.numbers.columns());
+        let rates = self.numbers.rates();
         // Rows that no update asks for yet may be wrong: a table of those that are is made before one does.
-        let of_asked = (asked * columns) as usize;
-        let wrong = table.iter().position(|number| !number.is_finite());
-        let known = wrong.map_or(self.numbers.known_rows(asked), |at| at as u64 / columns);
-        if let Some(at) = wrong.filter(|&at| at < of_asked) {
-            let (row, column) = (at as u64 / columns, at % columns as usize);
-            let number = self.numbers.row(updates + row).get(column).copied().unwrap_or(f64::NAN);
-            let (update, name) = (updates + 1 + row, self.numbers.name(column));
+        let wrong = (0..).zip(&table).find(|&(at, number)| {
+            let is_rate = at % columns < rates;
+            !number.is_finite() || (is_rate && *number < 0.0)
+        });
+        let sound = wrong.map_or(self.numbers.known_rows(asked), |(at, _)| (at / columns) as u64);
+        if let Some((column, _)) = wrong.filter(|_| sound == 0) {
+            let number = self.numbers.row(updates).get(column).copied().unwrap_or(f64::NAN);
+            let (update, name) = (updates.saturating_add(1), self.numbers.name(column));
             return Err(TrainerError::Number { update, name, number });
         }
-        session.bind_input(names::NUMBERS, TensorView::f32(&table, [TABLE_ROWS, columns]))?;
+        session.bind_input(names::NUMBERS, TensorView::f32(&table, [TABLE_ROWS, columns as u64]))?;
         // The count of updates wraps on the device, and its distance to the base with it.
         session.bind_input(names::BASE, TensorView::i32(&[updates as u32 as i32], []))?;
-        self.there = updates..updates.saturating_add(known);
-        Ok(())
+        self.there = updates..updates.saturating_add(sound);
+        Ok(sound.min(asked) as usize)
     }
 }

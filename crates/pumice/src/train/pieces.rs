@@ -109,6 +109,13 @@ pub(super) fn whole_updates(pieces: &[Piece<'_>]) -> usize {
     pieces.iter().rposition(|piece| piece.ends_update).map_or(0, |last| last + 1)
 }
 
+/// The pieces up to the end of the last of so many updates.
+pub(super) fn first_updates<'p, 'b>(pieces: &'p [Piece<'b>], updates: usize) -> &'p [Piece<'b>] {
+    let mut ends = (1..).zip(pieces).filter(|(_, piece)| piece.ends_update).map(|(end, _)| end);
+    let end = updates.checked_sub(1).and_then(|before| ends.nth(before));
+    end.map_or(pieces, |end| &pieces[..end])
+}
+
 /// A batch that is to be cut.
 struct Rows<'c, 'b> {
     cut: &'c MicroBatches,

@@ -3,7 +3,7 @@
 
 use super::batch::Batch;
 use super::error::TrainerError;
-use super::pieces::{Piece, whole_updates};
+use super::pieces::{Piece, first_updates, whole_updates};
 use super::report::Report;
 use super::trainer::Trainer;
 use pumice_runtime::{NameKind, RunOptions, RuntimeError};
@@ -61,7 +61,11 @@ impl Trainer {
             ended = Some(error.into());
         }
         for part in alike(&pieces, self.steps.rows) {
-            self.submit(&pieces[part], reports)?;
+            let mut left = &pieces[part];
+            while !left.is_empty() {
+                let ran = self.submit(left, reports)?;
+                left = &left[ran..];
+            }
         }
         ended.map_or(Ok(()), Err)
     }
@@ -77,14 +81,17 @@ impl Trainer {
         checked.find_map(|(at, fits)| fits.err().map(|error| (at, error)))
     }
 
-    /// One submission: these pieces, of one kind.
-    fn submit(&mut self, pieces: &[Piece<'_>], reports: &mut Reports) -> Result<(), TrainerError> {
-        let ends: Vec<bool> = pieces.iter().map(|piece| piece.ends_update).collect();
+    /// One submission of these pieces, of one kind, and how many it ran: up to the end of the last update whose numbers
+    /// are sound. Updates that were left out may make those of the next one sound.
+    fn submit(&mut self, pieces: &[Piece<'_>], reports: &mut Reports) -> Result<usize, TrainerError> {
         self.session.entry("step")?;
-        self.rows.bind(&mut self.session, self.updates, ends.iter().filter(|&&ends| ends).count())?;
+        let due = pieces.iter().filter(|piece| piece.ends_update).count();
+        let sound = self.rows.bind(&mut self.session, self.updates, due)?;
+        let pieces = if sound < due { first_updates(pieces, sound) } else { pieces };
+        let ends: Vec<bool> = pieces.iter().map(|piece| piece.ends_update).collect();
         let came = self.run_filled(pieces, &ends)?;
         self.take_reports(&ends, &came, reports)?;
-        came.failed.map_or(Ok(()), |(_, error)| Err(error.into()))
+        came.failed.map_or(Ok(pieces.len()), |(_, error)| Err(error.into()))
     }
 
     /// Fills the rows, and runs them.
