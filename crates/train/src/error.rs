@@ -1,5 +1,6 @@
 //! What is wrong with a graph that is to be trained, or with how.
 
+use crate::init::Rule;
 use pumice_ir::{BuildErrors, PatchError};
 use std::fmt;
 
@@ -89,6 +90,27 @@ pub enum TrainError {
         /// What it is.
         what: &'static str,
     },
+    /// A loss that is made of what is written only where it is finite.
+    #[error(
+        "the loss needs what `{node}` writes to the state `{state}`, which is written where the loss is finite; \
+         read the state before, or take the value that is written"
+    )]
+    LossNeedsWrite {
+        /// The state.
+        state: String,
+        /// The write.
+        node: String,
+    },
+    /// A name that is for what training adds to a graph.
+    #[error(
+        "the {kind} `{name}` needs another name: those that begin with `train/` are for what training adds"
+    )]
+    Reserved {
+        /// What has the name: an input, a param, a state or a scalar.
+        kind: &'static str,
+        /// The name.
+        name: String,
+    },
     /// An input that cannot be rows of a data set.
     #[error("the input `{input}` is no data set: {reason}")]
     DataSet {
@@ -142,6 +164,16 @@ pub enum TrainError {
     NoRule {
         /// The param.
         param: String,
+    },
+    /// A rule of first values whose own numbers are wrong, whatever the params.
+    #[error("the rule {rule:?} of `{pattern}`: {reason}")]
+    Rule {
+        /// The pattern that it is for.
+        pattern: String,
+        /// The rule.
+        rule: Rule,
+        /// What is wrong.
+        reason: String,
     },
     /// A rule that does not fit.
     #[error("the param `{param}` cannot begin so: {reason}")]

@@ -46,7 +46,8 @@ impl Init {
     /// First values of params of these names and extents, in their order, as f32.
     ///
     /// # Errors
-    /// Every param that no rule is for, or whose rule does not fit its extents.
+    /// Every rule with numbers that cannot be; then every param that no rule is for, or whose rule does not fit its
+    /// extents or draws what is not finite in f32.
     pub fn tensors(&self, params: &[(&str, &[u64])], seed: u64) -> Result<Vec<Tensor>, TrainErrors> {
         self.tensors_beside(params, &[], seed)
     }
@@ -61,7 +62,10 @@ impl Init {
         others: &[(&str, &[u64])],
         seed: u64,
     ) -> Result<Vec<Tensor>, TrainErrors> {
-        let (mut made, mut wrong) = (Vec::new(), Vec::new());
+        let (mut made, mut wrong) = (Vec::new(), self.mistakes());
+        if !wrong.is_empty() {
+            return Err(TrainErrors(wrong));
+        }
         let all: BTreeMap<&str, &[u64]> = params.iter().chain(others).copied().collect();
         let names = || all.keys().copied();
         let rules: Vec<(Pattern<'_>, Rule)> =
@@ -77,6 +81,18 @@ impl Init {
         }
         if wrong.is_empty() { Ok(made) } else { Err(TrainErrors(wrong)) }
     }
+
+    /// Rules whose own numbers are wrong, be they of a param or not.
+    fn mistakes(&self) -> Vec<TrainError> {
+        let wrong = self.rules.iter().filter_map(|rule| Some((rule, rule.1.mistake()?)));
+        wrong
+            .map(|((pattern, rule), reason)| TrainError::Rule {
+                pattern: pattern.clone(),
+                rule: *rule,
+                reason,
+            })
+            .collect()
+    }
 }
 
 /// What a rule draws for one of these params.
@@ -91,12 +107,19 @@ fn values(
     let weight = beside.and_then(|name| params.get(name.as_str()).copied());
     let draw = rule.draw(shape, weight).map_err(wrong)?;
     let count = pumice_types::tensor::element_count(shape).map_err(|e| wrong(e.to_string()))?;
-    let words = Philox { key: [seed as u32, (seed >> 32) as u32], stream: stream(name), step: 0 };
+    let [stream, step] = stream(name);
+    let words = Philox { key: [seed as u32, (seed >> 32) as u32], stream, step };
     let values: Vec<f32> = (0..count).map(|i| draw.value(&words, i) as f32).collect();
+    if values.iter().any(|value| !value.is_finite()) {
+        return Err(wrong("what it draws is not finite in f32".to_owned()));
+    }
     Tensor::new(&values, shape).map_err(|e| wrong(e.to_string()))
 }
 
-/// The stream of a name, by FNV-1a in 32 bits (Fowler, Noll, Vo).
-fn stream(name: &str) -> u32 {
-    name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+/// The stream of a name, and its step there, by FNV-1a in 64 bits (Fowler, Noll, Vo): of 32, two names of a large model
+/// may well have the same.
+fn stream(name: &str) -> [u32; 2] {
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, mix);
+    [hash as u32, (hash >> 32) as u32]
 }

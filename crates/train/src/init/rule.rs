@@ -1,5 +1,6 @@
 //! What a rule draws for a param of these extents.
 
+use crate::held::{in_f32, shown};
 use pumice_types::philox::Philox;
 
 /// Which of a param's connections are counted: of \[out, in, k…\] the inputs of an output are in·k…, the outputs of an
@@ -88,6 +89,25 @@ impl Draw {
 }
 
 impl Rule {
+    /// What is wrong with its numbers, whatever the param.
+    pub(super) fn mistake(&self) -> Option<String> {
+        match *self {
+            Rule::Zeros | Rule::Ones | Rule::LayerWeight | Rule::LayerBias => None,
+            Rule::Constant(value) => infinite("the number", value),
+            Rule::Uniform(low, high) => {
+                let falls = (high < low).then(|| format!("it ends at {}, below its begin", shown(high)));
+                infinite("the begin", low).or_else(|| infinite("the end", high)).or(falls)
+            }
+            Rule::Normal { mean, deviation } => {
+                infinite("the mean", mean).or_else(|| below_zero("the deviation", deviation))
+            }
+            Rule::KaimingUniform { gain, .. }
+            | Rule::KaimingNormal { gain, .. }
+            | Rule::XavierUniform { gain }
+            | Rule::XavierNormal { gain } => below_zero("the gain", gain),
+        }
+    }
+
     /// What is drawn for these extents; `weight` are those of the weight beside a bias.
     pub(super) fn draw(&self, shape: &[u64], weight: Option<&[u64]>) -> Result<Draw, String> {
         Ok(match *self {
@@ -109,6 +129,18 @@ impl Rule {
             },
         })
     }
+}
+
+/// That a number is not finite in f32.
+fn infinite(name: &str, number: f64) -> Option<String> {
+    let is_finite = in_f32(number).is_finite();
+    (!is_finite).then(|| format!("{name} is {}, which is not finite in f32", shown(number)))
+}
+
+/// That a number is below 0, or not finite in f32.
+fn below_zero(name: &str, number: f64) -> Option<String> {
+    let is_below = number < 0.0;
+    infinite(name, number).or_else(|| is_below.then(|| format!("{name} is {}, below 0", shown(number))))
 }
 
 /// Within ±1/√inputs.
