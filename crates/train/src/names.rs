@@ -16,6 +16,9 @@ pub const FLAG: &str = "flag";
 /// Output of `step` and `update` where the recipe stops at what is not finite, a bool of rank 0: whether this run did.
 pub const STOP: &str = "stop";
 
+/// What names of inputs, states and scalars begin with that entries add and that are of no param or input: a graph that
+/// is trained declares none of them.
+pub const OWN: &str = "train/";
 /// Input of `step` and `update`: the rows of numbers, f32 \[rows, columns\]; see [`Numbers`](crate::Numbers).
 pub const NUMBERS: &str = "train/numbers";
 /// Input of `step` and `update`: which count of updates the first row is for, i32 of rank 0.

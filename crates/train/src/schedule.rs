@@ -12,7 +12,7 @@ pub struct Schedule {
     peak: f64,
     warmup: u64,
     total: Option<u64>,
-    last: f64,
+    last: Option<f64>,
     form: Form,
 }
 
@@ -36,7 +36,7 @@ const ONE_CYCLE: (f64, f64, f64) = (0.3, 25.0, 1e4 * 25.0);
 
 impl Schedule {
     fn of(peak: f64, form: Form) -> Schedule {
-        Schedule { peak, warmup: 0, total: None, last: 0.0, form }
+        Schedule { peak, warmup: 0, total: None, last: None, form }
     }
 
     /// Always this rate, after the warm-up.
@@ -65,7 +65,7 @@ impl Schedule {
     }
 
     /// Along half a cosine from peak / 25 to `peak` in 0.3 of `total` updates, and along another to peak / 250,000
-    /// (PyTorch `OneCycleLR`).
+    /// (PyTorch `OneCycleLR`). It has neither a warm-up nor a last rate of one's own.
     pub fn one_cycle(peak: f64, total: u64) -> Schedule {
         Schedule::of(peak, Form::OneCycle).total(total)
     }
@@ -88,10 +88,10 @@ impl Schedule {
         Schedule { total: Some(updates), ..self }
     }
 
-    /// The rate at the end of a line, a cosine or a polynomial: 0 if nothing is said.
+    /// The rate at the end of a line, a cosine or a polynomial: 0 if nothing is said. Of other forms it is a mistake.
     #[must_use]
     pub fn last(self, rate: f64) -> Schedule {
-        Schedule { last: rate, ..self }
+        Schedule { last: Some(rate), ..self }
     }
 
     /// What is wrong with it, if anything is: a form that goes towards an end needs one, after the warm-up.
@@ -124,7 +124,14 @@ impl Schedule {
                 format!("the {name} of a {self:?} is {}, and must be finite and not below 0", shown(number))
             })
         };
+        let has_last = matches!(self.form, Form::Linear | Form::Cosine | Form::Polynomial { .. });
         match self.form {
+            _ if self.last.is_some() && !has_last => {
+                Some(format!("a {self:?} has no last rate of one's own"))
+            }
+            Form::OneCycle if self.warmup > 0 => {
+                Some(format!("a {self:?} rises by itself: leave out the warm-up"))
+            }
             Form::Step { every: 0, .. } => {
                 Some(format!("a {self:?} changes after every 0 updates: say at least 1"))
             }
@@ -139,7 +146,7 @@ impl Schedule {
         match self.form {
             Form::Custom(_) => vec![("the first rate", self.rate(0))],
             Form::Linear | Form::Cosine | Form::Polynomial { .. } => {
-                vec![("the rate", self.peak), ("the last rate", self.last)]
+                vec![("the rate", self.peak), ("the last rate", self.last.unwrap_or(0.0))]
             }
             _ => vec![("the rate", self.peak)],
         }
@@ -158,7 +165,8 @@ impl Schedule {
         }
         let n = updates - self.warmup;
         let total = self.total.map(|total| total.saturating_sub(self.warmup));
-        let between = |share: f64| self.last + (self.peak - self.last) * share;
+        let last = self.last.unwrap_or(0.0);
+        let between = |share: f64| last + (self.peak - last) * share;
         match &self.form {
             Form::Constant => self.peak,
             Form::Linear => between(1.0 - passed(n, total)),

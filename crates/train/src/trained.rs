@@ -3,13 +3,13 @@
 use crate::error::TrainError;
 use crate::group::Group;
 use crate::held::{lost, outside, shown};
-use crate::names::{LOSS, PENALTY, WEIGHT};
+use crate::names::{LOSS, OWN, PENALTY, WEIGHT};
 use crate::numbers::{TABLE_ROWS, lost_rates};
 use crate::optimizer::Slot;
 use crate::optimizer::trial::forgotten;
 use crate::pattern::Pattern;
 use crate::recipe::{OnNonfinite, Recipe};
-use pumice_ir::{Graph, ValueId};
+use pumice_ir::{Graph, Op, ValueId};
 use pumice_types::DType;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,7 +38,9 @@ pub(crate) fn trained(graph: &Graph, recipe: &Recipe) -> (Vec<Trained>, Vec<Trai
     let params = param_names(graph);
     let groups = Members::of(&recipe.groups, &params);
     let of_groups = wrong_groups(&params, &groups);
-    let mut wrong = [wrong_outputs(graph), wrong_recipe(recipe), of_groups, wrong_states(graph)].concat();
+    let of_states = [wrong_states(graph), needed_writes(graph)].concat();
+    let mut wrong =
+        [wrong_outputs(graph), wrong_recipe(recipe), of_groups, reserved(graph), of_states].concat();
     let [loss, weight, penalty] = [LOSS, WEIGHT, PENALTY].map(|name| moving(graph, &outputs(graph, &[name])));
     let has_loss = graph.outputs().iter().any(|o| o.name == LOSS);
     let mut all = Vec::new();
@@ -169,6 +171,28 @@ fn wrong_states(graph: &Graph) -> Vec<TrainError> {
     }
     let name = |v: ValueId| graph.value(v).name.to_string();
     wrong.into_iter().map(|(v, what)| TrainError::State { state: name(v), what }).collect()
+}
+
+/// Writes that the loss is made of, the first of each state: all writes wait for the loss (DESIGN 11.5).
+fn needed_writes(graph: &Graph) -> Vec<TrainError> {
+    let of_loss = needed(graph, &outputs(graph, &[LOSS]));
+    let mut first: BTreeMap<ValueId, ValueId> = BTreeMap::new();
+    for (_, node) in graph.nodes().filter(|(_, node)| node.op.whole_state().is_some()) {
+        let written = node.output();
+        if let Some(state) = graph.state_of(written).filter(|_| of_loss.contains(&written)) {
+            first.entry(state).or_insert(written);
+        }
+    }
+    let name = |v: ValueId| graph.value(v).name.to_string();
+    first.into_iter().map(|(s, v)| TrainError::LossNeedsWrite { state: name(s), node: name(v) }).collect()
+}
+
+/// What the graph declares by a name that is for what training adds.
+fn reserved(graph: &Graph) -> Vec<TrainError> {
+    let leaves = graph.leaves(Op::is_leaf_interface).into_iter();
+    let own = leaves.filter(|&v| graph.value(v).name.starts_with(OWN));
+    own.map(|v| TrainError::Reserved { kind: graph.def(v).op.name(), name: graph.value(v).name.to_string() })
+        .collect()
 }
 
 fn of_optimizer(recipe: &Recipe, reason: String) -> TrainError {

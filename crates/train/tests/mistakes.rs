@@ -3,8 +3,8 @@
 use pumice_ir::ops::cum_prod::CumProd;
 use pumice_ir::{FeedKind, Graph, GraphBuilder, f16, f32, i32, tensor};
 use pumice_train::{
-    Adam, AdamW, Group, Init, Lion, OnNonfinite, Optimizer, Recipe, RmsProp, Rule, Schedule, Sgd, Slot,
-    UpdateCx, Updated, micro_batch_graphs, step_graphs,
+    Adagrad, Adam, AdamW, Group, Init, Lion, OnNonfinite, Optimizer, Recipe, RmsProp, Rule, Schedule, Sgd,
+    Slot, UpdateCx, Updated, micro_batch_graphs, step_graphs,
 };
 use pumice_types::{DType, DimExpr, Encoding, Scheme, SymbolId};
 
@@ -184,7 +184,9 @@ fn schedules() {
         (Schedule::cosine(1e-3), ends[0]),
         (Schedule::linear(1e-3), ends[0]),
         (Schedule::cosine(1e-3).warmup(5).total(5), ends[1]),
-        (Schedule::one_cycle(1e-3, 5).warmup(5), ends[1]),
+        (Schedule::one_cycle(1e-3, 9).warmup(5), "rises by itself: leave out the warm-up"),
+        (Schedule::one_cycle(1e-3, 9).last(1e-5), "has no last rate of one's own"),
+        (Schedule::constant(1e-3).last(1e-5), "has no last rate of one's own"),
         (Schedule::step(1e-3, 0, 0.5), "changes after every 0 updates: say at least 1"),
         (Schedule::by(|_| f64::NAN), "begins with NaN"),
     ] {
@@ -228,7 +230,23 @@ fn numbers_that_f32_does_not_hold() {
     );
     let wrong = |recipe: Recipe| said(&graph, &recipe).lines().skip(1).collect::<Vec<_>>().join("\n");
     let below_one = 1.0 - 1e-9;
-    let cases: [(Recipe, &str); 8] = [
+    let cases: [(Recipe, &str); 12] = [
+        (
+            Recipe::new(Adam { epsilon: 0.0, ..Adam::default() }),
+            "Adam: epsilon is 0, and must be at least 1.1754943508222875e-38",
+        ),
+        (
+            Recipe::new(AdamW { epsilon: 1e-40, ..AdamW::default() }),
+            "AdamW: epsilon is 1e-40, and must be at least 1.1754943508222875e-38",
+        ),
+        (
+            Recipe::new(RmsProp { epsilon: 0.0, ..RmsProp::default() }),
+            "RMSprop: epsilon is 0, and must be at least 1.1754943508222875e-38",
+        ),
+        (
+            Recipe::new(Adagrad { epsilon: 0.0, ..Adagrad::default() }),
+            "Adagrad: epsilon is 0, and must be at least 1.1754943508222875e-38",
+        ),
         (
             Recipe::new(AdamW { weight_decay: 1e300, ..AdamW::default() }),
             "AdamW: weight_decay is 1e300, which is inf in f32",
@@ -367,6 +385,16 @@ fn data_sets_and_submissions() {
         said(&sound, &recipe().data_set(0, ["x"])),
         "1 mistake in what is to be trained:
   the input `x` is no data set: it has 1 to 2,147,483,647 rows"
+    );
+    assert_eq!(
+        said(&sound, &recipe().data_set(5, ["x", "x"])),
+        "1 mistake in what is to be trained:
+  the input `x` is no data set: it is named twice"
+    );
+    assert_eq!(
+        said(&sound, &recipe().data_set(5, [""; 0])),
+        "1 mistake in what is to be trained:
+  the recipe: a data set has one input at least"
     );
     let taken = graph(|g| {
         let x = g.input("x", f32([4, 3]));
@@ -579,62 +607,64 @@ impl Optimizer for Misshapen {
     }
 }
 
+/// What a graph declares has none of the names that entries give to their own, whether a recipe needs them or not.
 #[test]
-fn first_values() {
-    let params: [(&str, &[u64]); 5] =
-        [("a.weight", &[4, 9]), ("a.bias", &[4]), ("norm.weight", &[9]), ("norm.bias", &[9]), ("scale", &[])];
-    let errors = Init::torch().rule("scale", Rule::XavierUniform { gain: 1.0 }).tensors(&params, 1);
-    assert_eq!(
-        errors.expect_err("of a rank 0").to_string(),
-        "1 mistake in what is to be trained:
-  the param `scale` cannot begin so: connections are those of two axes or more, it has 0"
+fn names_of_ones_own() {
+    let numbers = |name: &str| {
+        graph(|g| {
+            let w = g.param("w", f32([3]));
+            let own = g.mul(w, g.input(name, f32([3])));
+            g.output("loss", g.reduce_mean(g.square(own), &[], false));
+        })
+    };
+    for name in ["train/ends", "train/share", "train/numbers", "train/base", "train/index", "train/mine"] {
+        assert_eq!(
+            said(&numbers(name), &recipe()),
+            format!(
+                "1 mistake in what is to be trained:
+  the input `{name}` needs another name: those that begin with `train/` are for what training adds"
+            )
+        );
+    }
+    assert!(
+        step_graphs(&numbers("train"), &recipe()).is_ok()
+            && step_graphs(&numbers("my/train/x"), &recipe()).is_ok()
     );
-    let lone: [(&str, &[u64]); 2] = [("b.bias", &[4]), ("scale", &[])];
-    assert_eq!(
-        Init::torch().tensors(&lone, 1).expect_err("two").to_string(),
-        "2 mistakes in what is to be trained:
-  the param `b.bias` cannot begin so: there is no `weight` beside it
-  no rule says how the param `scale` begins"
+    let others = graph(|g| {
+        let w = g.param("train/w", f32([3]));
+        g.output("mean", g.state_read(g.state("train/mean", f32([3]))));
+        g.output("loss", g.reduce_mean(g.square(w), &[], false));
+    });
+    let told = said(&others, &recipe());
+    assert!(
+        told.starts_with("2 mistakes")
+            && told.contains("param `train/w`")
+            && told.contains("state `train/mean`"),
+        "{told}"
     );
-    let init = Init::torch().rule("scale", Rule::Constant(0.5));
-    let made = init.tensors(&params, 7).expect("right");
-    let values: Vec<Vec<f32>> = made.iter().map(|t| t.to_vec().expect("f32")).collect();
-    let within = |v: &[f32]| v.iter().all(|x| x.abs() <= 1.0 / 3.0) && v.iter().any(|x| x.abs() > 0.2);
-    assert!(within(&values[0]) && within(&values[1]));
-    assert_eq!([&values[2], &values[3]], [&vec![1.0; 9], &vec![0.0; 9]]);
-    assert_eq!(values[4], [0.5]);
-    let alone = init.tensors(&params[..2], 7).expect("right");
-    assert!(alone.iter().zip(&made).all(|(a, b)| a.bytes() == b.bytes()), "by seed and name alone");
-    assert_ne!(init.tensors(&params, 8).expect("right")[0].bytes(), made[0].bytes());
-    // A weight that has its values says from how many a bias is drawn.
-    let (bias, weight) = (("fc.bias", &[3][..]), ("fc.weight", &[3, 4][..]));
-    let beside = Init::torch().tensors_beside(&[bias], &[weight], 1).expect("a rule");
-    let together = Init::torch().tensors(&[weight, bias], 1).expect("rules");
-    assert_eq!(beside, together[1..]);
-    assert!(Init::torch().tensors(&[bias], 1).is_err());
 }
 
-/// Deviations of what is drawn, of 40,000 numbers each.
+/// A loss that is made of what a state is after it was written is told by state and write, written again or not.
 #[test]
-fn deviations() {
-    let shape: &[u64] = &[50, 20, 5, 8];
-    let cases = [
-        (Rule::Uniform(-1.0, 1.0), 1.0 / 3f64.sqrt()),
-        (Rule::Normal { mean: 0.0, deviation: 2.0 }, 2.0),
-        (Rule::KaimingUniform { gain: 1.0, fan: pumice_train::Fan::In }, 1.0 / 800f64.sqrt()),
-        (Rule::KaimingNormal { gain: 2.0, fan: pumice_train::Fan::Out }, 2.0 / 2000f64.sqrt()),
-        (Rule::XavierUniform { gain: 1.0 }, (2.0 / 2800f64).sqrt()),
-        (Rule::XavierNormal { gain: 1.0 }, (2.0 / 2800f64).sqrt()),
-    ];
-    for (rule, expected) in cases {
-        let made = Init::new().rule("*", rule).tensors(&[("w", shape)], 3).expect("right");
-        let values: Vec<f32> = made[0].to_vec().expect("f32");
-        let n = values.len() as f64;
-        let mean = values.iter().map(|&x| f64::from(x)).sum::<f64>() / n;
-        let deviation = (values.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum::<f64>() / n).sqrt();
-        assert!(
-            (deviation / expected - 1.0).abs() < 0.02 && mean.abs() < 0.03 * expected,
-            "{rule:?} {deviation} {mean}"
+fn a_loss_that_needs_a_write() {
+    let reads = |after: bool, again: bool| {
+        graph(|g| {
+            let (x, w) = (g.input("x", f32([3])), g.param("w", f32([3])));
+            let mean = g.state("mean", f32([3]));
+            let written = g.named("moved").state_write(mean, x);
+            let read = g.state_read(if after { written } else { mean });
+            if again {
+                g.named("moved again").state_write(written, g.neg(x));
+            }
+            g.output("loss", g.reduce_mean(g.square(g.mul(w, read)), &[], false));
+        })
+    };
+    for again in [false, true] {
+        assert_eq!(
+            said(&reads(true, again), &recipe()),
+            "1 mistake in what is to be trained:
+  the loss needs what `moved` writes to the state `mean`, which is written where the loss is finite; read the state before, or take the value that is written"
         );
+        assert!(step_graphs(&reads(false, again), &recipe()).is_ok());
     }
 }

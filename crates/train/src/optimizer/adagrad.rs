@@ -1,13 +1,13 @@
 //! Adagrad (Duchi, Hazan, Singer 2011).
 
-use super::{Optimizer, Slot, UpdateCx, Updated, outside};
+use super::{Optimizer, Slot, UpdateCx, Updated, no_epsilon, outside};
 
 /// g += decay·p (L2); h += g²; p −= rate/(1 + (t − 1)·rate_decay)·g/(√h + ε).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adagrad {
     /// How fast the rate falls by itself.
     pub rate_decay: f64,
-    /// ε.
+    /// ε, above 0: a gradient that was always 0 is divided by it alone.
     pub epsilon: f64,
     /// Weight decay, added to gradients.
     pub weight_decay: f64,
@@ -26,8 +26,8 @@ impl Optimizer for Adagrad {
 
     fn mistake(&self) -> Option<String> {
         let Adagrad { rate_decay, epsilon, weight_decay } = *self;
-        let numbers = [("rate_decay", rate_decay), ("epsilon", epsilon), ("weight_decay", weight_decay)];
-        outside(&numbers, 0.0, f64::INFINITY)
+        let numbers = [("rate_decay", rate_decay), ("weight_decay", weight_decay)];
+        no_epsilon(epsilon).or_else(|| outside(&numbers, 0.0, f64::INFINITY))
     }
 
     fn weight_decay(&self) -> f64 {

@@ -1,6 +1,6 @@
 //! Adam (Kingma, Ba 2015) and AdamW (Loshchilov, Hutter 2019).
 
-use super::{Optimizer, Slot, UpdateCx, Updated, outside, outside_shares};
+use super::{Optimizer, Slot, UpdateCx, Updated, no_epsilon, outside, outside_shares};
 use crate::held::in_f32;
 use pumice_ir::Value;
 
@@ -12,7 +12,7 @@ pub struct Adam {
     pub beta1: f64,
     /// What v keeps of itself.
     pub beta2: f64,
-    /// ε.
+    /// ε, above 0: a gradient that was always 0 is divided by it alone.
     pub epsilon: f64,
     /// Weight decay, added to gradients.
     pub weight_decay: f64,
@@ -31,7 +31,7 @@ pub struct AdamW {
     pub beta1: f64,
     /// What v keeps of itself.
     pub beta2: f64,
-    /// ε.
+    /// ε, above 0: a gradient that was always 0 is divided by it alone.
     pub epsilon: f64,
     /// Weight decay, taken off params.
     pub weight_decay: f64,
@@ -57,8 +57,8 @@ impl Moments {
 
     fn mistake(&self, weight_decay: f64) -> Option<String> {
         let betas = [("beta1", self.beta1), ("beta2", self.beta2)];
-        let others = [("epsilon", self.epsilon), ("weight_decay", weight_decay)];
-        outside_shares(&betas).or_else(|| outside(&others, 0.0, f64::INFINITY))
+        let decay = || outside(&[("weight_decay", weight_decay)], 0.0, f64::INFINITY);
+        outside_shares(&betas).or_else(|| no_epsilon(self.epsilon)).or_else(decay)
     }
 
     /// 1/(1 − β₁ᵗ) and 1/√(1 − β₂ᵗ).

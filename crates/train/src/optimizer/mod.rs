@@ -170,6 +170,17 @@ pub(crate) fn outside_shares(shares: &[(&str, f64)]) -> Option<String> {
     outside(shares, 0.0, 1.0)
 }
 
+/// That ε is none that f32 has as a normal number above 0: params whose gradients are 0 would become NaN, also where a
+/// device takes smaller numbers for 0.
+pub(crate) fn no_epsilon(epsilon: f64) -> Option<String> {
+    let least = f64::from(f32::MIN_POSITIVE);
+    let small = || {
+        let is_small = in_f32(epsilon) < least;
+        is_small.then(|| format!("epsilon is {}, and must be at least {least:e}", held::shown(epsilon)))
+    };
+    held::outside("epsilon", epsilon, 0.0, f64::INFINITY).or_else(small)
+}
+
 /// The first of these numbers that is outside `low..high`, or is none that f32 holds, in words.
 pub(crate) fn outside(numbers: &[(&str, f64)], low: f64, high: f64) -> Option<String> {
     numbers.iter().find_map(|&(name, number)| held::outside(name, number, low, high))

@@ -1,6 +1,6 @@
 //! RMSprop (Hinton 2012), as PyTorch has it.
 
-use super::{Optimizer, Slot, UpdateCx, Updated, outside, outside_shares};
+use super::{Optimizer, Slot, UpdateCx, Updated, no_epsilon, outside, outside_shares};
 
 /// g += decay·p (L2); v = αv + (1 − α)g²; centred a = αa + (1 − α)g and v − a² in v's place, never below 0; then
 /// p −= rate·g/(√v + ε), or with momentum b = momentum·b + g/(√v + ε), p −= rate·b.
@@ -8,7 +8,7 @@ use super::{Optimizer, Slot, UpdateCx, Updated, outside, outside_shares};
 pub struct RmsProp {
     /// What means keep of themselves.
     pub alpha: f64,
-    /// ε.
+    /// ε, above 0: a gradient that was always 0 is divided by it alone.
     pub epsilon: f64,
     /// What the velocity keeps of itself.
     pub momentum: f64,
@@ -31,8 +31,9 @@ impl Optimizer for RmsProp {
 
     fn mistake(&self) -> Option<String> {
         let RmsProp { alpha, epsilon, momentum, weight_decay, .. } = *self;
-        let numbers = [("epsilon", epsilon), ("momentum", momentum), ("weight_decay", weight_decay)];
-        outside_shares(&[("alpha", alpha)]).or_else(|| outside(&numbers, 0.0, f64::INFINITY))
+        let numbers = [("momentum", momentum), ("weight_decay", weight_decay)];
+        let others = || outside(&numbers, 0.0, f64::INFINITY);
+        outside_shares(&[("alpha", alpha)]).or_else(|| no_epsilon(epsilon)).or_else(others)
     }
 
     fn weight_decay(&self) -> f64 {

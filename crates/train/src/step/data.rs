@@ -17,6 +17,9 @@ pub(super) fn from_tables(graph: Graph, recipe: &Recipe) -> Graph {
 /// Inputs of a recipe that cannot be rows of its data set.
 pub(super) fn mistakes(graph: &Graph, recipe: &Recipe) -> Vec<TrainError> {
     let Some(DataSet { rows, inputs }) = &recipe.data_set else { return Vec::new() };
+    if inputs.is_empty() {
+        return vec![TrainError::Recipe("a data set has one input at least".to_owned())];
+    }
     let first = inputs.iter().find_map(|name| find(graph, name));
     let wrong_rows = !i32::try_from(*rows).is_ok_and(|rows| rows >= 1);
     let reason = |name: &str| match find(graph, name) {
@@ -24,7 +27,9 @@ pub(super) fn mistakes(graph: &Graph, recipe: &Recipe) -> Vec<TrainError> {
         None => Some("the graph has no such input".to_owned()),
         Some(input) => wrong_extents(graph, input, first).or_else(|| taken(graph, name)),
     };
-    let wrong = inputs.iter().filter_map(|name| Some((name, reason(name)?)));
+    let twice = |i: usize| inputs[..i].contains(&inputs[i]).then(|| "it is named twice".to_owned());
+    let all = inputs.iter().enumerate();
+    let wrong = all.filter_map(|(i, name)| Some((name, twice(i).or_else(|| reason(name))?)));
     wrong.map(|(input, reason)| TrainError::DataSet { input: input.clone(), reason }).collect()
 }
 
