@@ -341,8 +341,8 @@ fn what_is_wrong_is_told_before_anything_runs() {
     let mut trainer =
         Trainer::new(&perceptron(0.0), &recipe(), &Device::cpu(), &TrainOptions::default()).expect("ok");
     let unset = trainer.update(&[points(1, 2)]).expect_err("no weight was given");
-    let said = "no value for fc1.bias, fc1.weight, fc2.bias, fc2.weight: give all by `Trainer::init` or `Trainer::load`, \
-                or each by `Trainer::set`";
+    let said = "no value for fc1.bias, fc1.weight, fc2.bias, fc2.weight: give params by `Trainer::init`, params and states \
+                by `Trainer::load`, or each by `Trainer::set`";
     assert_eq!(unset.to_string(), said);
     let no_rule =
         trainer.init(&Init::new().rule("*.bias", Rule::Zeros), 1).expect_err("weights have no rule");

@@ -11,6 +11,7 @@ use pumice_train::{
     Recipe, StepGraphs, TrainError, TrainErrors, micro_batch_graphs, micro_batch_sizes, names, step_graphs,
 };
 use pumice_types::Bytes;
+use pumice_types::tensor::byte_count;
 
 /// The entries of a trainer and their plan.
 pub(super) struct Chosen {
@@ -151,7 +152,15 @@ impl Choice<'_> {
     fn out_of_memory(&self, made: &StepGraphs, needed: Bytes, kept: Bytes) -> TrainerError {
         let rows = made.micro_batches.as_ref().map(|cut| cut.rows);
         let fewest = micro_batch_sizes(self.graph, self.recipe).last().copied();
-        let help = if kept > self.limit {
+        let data = self.data_set(made);
+        let help = if kept > self.limit && data > Bytes::ZERO {
+            let others = Bytes(kept.0.saturating_sub(data.0));
+            format!(
+                "the data set takes {data}, weights, moments and sums of gradients {others}; give rows in batches instead \
+                 (`Recipe::data_set` keeps them on the device), freeze params, take an optimizer that keeps less, or a \
+                 device with more memory"
+            )
+        } else if kept > self.limit {
             format!(
                 "weights, moments and sums of gradients alone are {kept}; freeze params, take an optimizer that keeps \
                  less, or a device with more memory"
@@ -165,7 +174,22 @@ impl Choice<'_> {
              bounds of symbols"
                 .to_owned()
         };
+        let takes_data = kept <= self.limit && data > Bytes::ZERO;
+        let help = if takes_data { format!("{help}; the data set takes {data} of it") } else { help };
         TrainerError::OutOfMemory { needed, available: self.limit, rows, help }
+    }
+
+    /// Bytes of the inputs that lie on the device as a data set.
+    fn data_set(&self, made: &StepGraphs) -> Bytes {
+        let (graph, inputs) = (made.accumulate.as_ref().unwrap_or(&made.step), self.recipe.data_inputs());
+        let tables: Vec<String> = inputs.iter().map(|input| names::data(input)).collect();
+        let states = graph.states().into_iter();
+        let of_data = states.filter(|&v| tables.iter().any(|table| *table == *graph.value(v).name));
+        let bytes = of_data.filter_map(|v| {
+            let shape = graph.ty(v).static_shape()?;
+            byte_count(graph.ty(v).encoding, &shape).ok()
+        });
+        Bytes(bytes.sum())
     }
 }
 

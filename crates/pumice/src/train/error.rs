@@ -1,8 +1,8 @@
 //! What can go wrong between a graph and its trained weights.
 
 use pumice_ir::ops::IndexRange;
-use pumice_runtime::RuntimeError;
-use pumice_train::{IndexInput, TrainErrors};
+use pumice_runtime::{NameKind, RuntimeError};
+use pumice_train::{IndexInput, TrainErrors, names};
 use pumice_types::{Bytes, SourceError};
 
 /// Any error of a [`Trainer`](super::Trainer).
@@ -17,9 +17,13 @@ pub enum TrainerError {
     Program(#[from] crate::Error),
     /// A batch that does not fit the inputs, a report of an op, or the device.
     #[error(transparent)]
-    Run(#[from] RuntimeError),
-    /// Weights that were never given.
-    #[error("no value for {}: give all by `Trainer::init` or `Trainer::load`, or each by `Trainer::set`", names.join(", "))]
+    Run(RuntimeError),
+    /// Weights or states that were never given.
+    #[error(
+        "no value for {}: give params by `Trainer::init`, params and states by `Trainer::load`, or each by \
+         `Trainer::set`",
+        names.join(", ")
+    )]
     NotSet {
         /// Their names.
         names: Vec<String>,
@@ -36,11 +40,12 @@ pub enum TrainerError {
         /// Names of the inputs.
         names: Vec<String>,
     },
-    /// Loss or gradients are not finite, and the recipe stops there.
+    /// Loss, gradients or penalty are not finite, and the recipe stops there: the penalty, or what it makes of the loss,
+    /// where loss and norm are.
     #[error(
-        "update {update} was not made: the loss is {loss}, the norm of the gradients {norm}{}; weights and moments are \
-         those before it (a lower rate, `clip_norm`, or `on_nonfinite(OnNonfinite::Skip)` may help)",
-        at_scale(*scale)
+        "update {update} was not made: the loss is {loss}, the norm of the gradients {norm}{}{}; weights and moments \
+         are those before it (a lower rate, `clip_norm`, or `on_nonfinite(OnNonfinite::Skip)` may help)",
+        with_penalty(*loss, *norm), at_scale(*scale)
     )]
     NotFinite {
         /// Which update it would have been, counted from 1.
@@ -91,8 +96,8 @@ pub enum TrainerError {
     },
     /// A program that takes more memory than there is.
     #[error(
-        "the program needs {needed} on the device {}, and has {available}: {help}",
-        of_rows(*rows)
+        "the program needs {} on the device {}, and has {}: {help}",
+        beside(*needed, *available), of_rows(*rows), beside(*available, *needed)
     )]
     OutOfMemory {
         /// Bytes of weights, states, scratch, inputs and outputs of the smallest plan that was found, of the
@@ -134,6 +139,33 @@ pub enum TrainerError {
 }
 
 pumice_types::debug_as_display!(TrainerError);
+
+impl From<RuntimeError> for TrainerError {
+    /// Of the inputs that there are, those that a trainer fills itself are none to choose from.
+    fn from(error: RuntimeError) -> TrainerError {
+        TrainerError::Run(match error {
+            RuntimeError::UnknownName { kind: NameKind::Input, name, mut known } => {
+                known.retain(|known| !known.starts_with(names::OWN));
+                RuntimeError::UnknownName { kind: NameKind::Input, name, known }
+            }
+            error => error,
+        })
+    }
+}
+
+/// What is not finite where loss and gradients are.
+fn with_penalty(loss: f64, norm: f64) -> &'static str {
+    match loss.is_finite() && norm.is_finite() {
+        true => ", but the penalty, or its sum with the loss, is not finite",
+        false => "",
+    }
+}
+
+/// A size beside another one, to the byte where few digits do not tell them apart.
+fn beside(bytes: Bytes, other: Bytes) -> String {
+    let (shown, exact) = (bytes.to_string(), format!("{} bytes", bytes.0));
+    if shown == other.to_string() { exact } else { shown }
+}
 
 fn at_scale(scale: Option<f64>) -> String {
     scale.map_or_else(String::new, |scale| format!(", the scale of the loss is now {scale}"))
