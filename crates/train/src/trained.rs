@@ -38,9 +38,7 @@ pub(crate) fn trained(graph: &Graph, recipe: &Recipe) -> (Vec<Trained>, Vec<Trai
     let params = param_names(graph);
     let groups = Members::of(&recipe.groups, &params);
     let of_groups = wrong_groups(&params, &groups);
-    let of_states = [wrong_states(graph), needed_writes(graph)].concat();
-    let mut wrong =
-        [wrong_outputs(graph), wrong_recipe(recipe), of_groups, reserved(graph), of_states].concat();
+    let mut wrong = [wrong_outputs(graph), wrong_recipe(recipe), of_groups, wrong_leaves(graph)].concat();
     let [loss, weight, penalty] = [LOSS, WEIGHT, PENALTY].map(|name| moving(graph, &outputs(graph, &[name])));
     let has_loss = graph.outputs().iter().any(|o| o.name == LOSS);
     let mut all = Vec::new();
@@ -153,6 +151,11 @@ fn wrong_groups(params: &[String], groups: &[Members<'_>]) -> Vec<TrainError> {
         }
     }
     wrong
+}
+
+/// What a graph declares that it must not, and states that are none of training.
+fn wrong_leaves(graph: &Graph) -> Vec<TrainError> {
+    [reserved(graph), wrong_states(graph), needed_writes(graph)].concat()
 }
 
 /// States are running statistics: written as a whole, if at all.

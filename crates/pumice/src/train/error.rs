@@ -40,8 +40,8 @@ pub enum TrainerError {
         /// Names of the inputs.
         names: Vec<String>,
     },
-    /// Loss, gradients or penalty are not finite, and the recipe stops there: the penalty, or what it makes of the loss,
-    /// where loss and norm are.
+    /// Loss, gradients or penalty are not finite, and the recipe stops there: the penalty, or what it makes of the
+    /// loss, where loss and norm are.
     #[error(
         "update {update} was not made: the loss is {loss}, the norm of the gradients {norm}{}{}; weights and moments \
          are those before it (a lower rate, `clip_norm`, or `on_nonfinite(OnNonfinite::Skip)` may help)",

@@ -29,8 +29,8 @@ impl Rows {
     }
 
     /// The rows of updates from the next one on are there for the entry that the session has selected, and how many
-    /// are: `count`, at least one, or those before the first with a number that is wrong. Updates that are left out take
-    /// no row, so the last of them is the highest that a submission asks for.
+    /// are: `count`, at least one, or those before the first with a number that is wrong. Updates that are left out
+    /// take no row, so the last of them is the highest that a submission asks for.
     ///
     /// # Errors
     /// A wrong number of the next update: a rate below 0, or what is not finite; the device fails.

@@ -1,5 +1,5 @@
-//! What weights are read from a source of tensors, and as what: floats of any width where floats are wanted, all else in
-//! its own type.
+//! What weights are read from a source of tensors, and as what: floats of any width where floats are wanted, all else
+//! in its own type.
 
 use super::error::TrainerError;
 use pumice_runtime::TensorInfo;
