@@ -1,11 +1,12 @@
-//! Language models of every family (E1): tiny models that transformers made, read from their folders, give the logits
-//! that it gave; whole and without caches, in pieces with caches of f32 and f16, and the tokens that follow.
+//! Language models of every family (E1): tiny models that transformers made, read from their folders and from the GGUF
+//! files that llama.cpp's converter made of them, give the logits that it gave; whole and without caches, and in pieces
+//! with caches of f32 and f16.
 //!
 //! `tests/reference/tiny_decoders.py` made the folders; each has what its family has.
 
 use pumice_compile::Options;
 use pumice_import::{Model, SafetensorsFile, WeightSource};
-use pumice_models::{LanguageFolder, LlamaOptions, specialize};
+use pumice_models::{LanguageFile, LanguageFolder, LlamaOptions, ModelError, specialize};
 use pumice_tests::{Fixture, files};
 use pumice_types::{DType, TensorView};
 use std::path::PathBuf;
@@ -45,16 +46,54 @@ fn case(folder: PathBuf) -> Case {
     }
 }
 
+/// Where a model is read from.
+#[derive(Clone, Copy, Debug)]
+enum From {
+    Folder,
+    Gguf,
+}
+
 impl Case {
-    fn open(&self) -> LanguageFolder {
-        LanguageFolder::open(&self.folder, &LlamaOptions::default())
-            .unwrap_or_else(|e| panic!("{}: {e}", self.name))
+    /// Where it can be read from.
+    fn sources(&self) -> Vec<From> {
+        let has_gguf = self.gguf().exists();
+        [Some(From::Folder), Some(From::Gguf).filter(|_| has_gguf)].into_iter().flatten().collect()
     }
 
-    fn with_caches(&self, cache: DType) -> Model {
-        let mut folder = self.open();
-        folder.config.cache = cache;
-        folder.model().unwrap_or_else(|e| panic!("{}: {e}", self.name))
+    fn gguf(&self) -> PathBuf {
+        self.folder.join("model.gguf")
+    }
+
+    fn family(&self) -> &'static str {
+        self.read(LanguageFolder::open(&self.folder, &LlamaOptions::default())).family()
+    }
+
+    fn without_caches(&self, from: From) -> Model {
+        let options = LlamaOptions::default();
+        self.read(match from {
+            From::Folder => {
+                LanguageFolder::open(&self.folder, &options).and_then(|read| read.recompute_model())
+            }
+            From::Gguf => LanguageFile::open(self.gguf(), &options).and_then(LanguageFile::recompute_model),
+        })
+    }
+
+    fn with_caches(&self, from: From, cache: DType) -> Model {
+        let options = LlamaOptions::default();
+        self.read(match from {
+            From::Folder => LanguageFolder::open(&self.folder, &options).and_then(|mut read| {
+                read.config.cache = cache;
+                read.model()
+            }),
+            From::Gguf => LanguageFile::open(self.gguf(), &options).and_then(|mut read| {
+                read.config.cache = cache;
+                read.model()
+            }),
+        })
+    }
+
+    fn read<T>(&self, read: Result<T, ModelError>) -> T {
+        read.unwrap_or_else(|e| panic!("{}: {e}", self.name))
     }
 
     /// The logits after a token.
@@ -72,9 +111,8 @@ impl Case {
 }
 
 /// Every token's logits at once.
-fn whole(fixture: &Fixture, case: &Case) -> f32 {
-    let model = case.open().recompute_model().unwrap_or_else(|e| panic!("{}: {e}", case.name));
-    let exe = fixture.model(&model, &Options::default());
+fn whole(fixture: &Fixture, case: &Case, from: From) -> f32 {
+    let exe = fixture.model(&case.without_caches(from), &Options::default());
     let input = [("ids", TensorView::i32(&case.ids, [1, case.ids.len() as u64]))];
     let out = exe.session().expect("a session").run(&input).expect("runs");
     let logits = out.get("logits").expect("there").to_vec::<f32>().expect("f32");
@@ -82,9 +120,9 @@ fn whole(fixture: &Fixture, case: &Case) -> f32 {
 }
 
 /// The logits after each piece; the largest distance.
-fn in_pieces(fixture: &Fixture, case: &Case, cache: DType) -> f32 {
+fn in_pieces(fixture: &Fixture, case: &Case, from: From, cache: DType) -> f32 {
     let options = Options::default().specializations(specialize::decoder());
-    let exe = fixture.model(&case.with_caches(cache), &options);
+    let exe = fixture.model(&case.with_caches(from, cache), &options);
     let mut session = exe.session().expect("a session");
     let (mut read, mut worst) = (0, 0.0f32);
     for piece in PIECES {
@@ -101,11 +139,15 @@ fn in_pieces(fixture: &Fixture, case: &Case, cache: DType) -> f32 {
 fn logits_are_those_of_transformers(fixture: &Fixture) {
     let mut far = Vec::new();
     for case in cases() {
-        let whole = whole(fixture, &case);
-        let [wide, half] = [DType::F32, DType::F16].map(|cache| in_pieces(fixture, &case, cache));
-        println!("{:12} whole {whole:.1e}, in pieces {wide:.1e}, f16 caches {half:.1e}", case.name);
-        if whole.is_nan() || whole.max(wide) > 1e-3 || half > 5e-3 {
-            far.push(format!("{}: {whole} {wide} {half}", case.name));
+        for from in case.sources() {
+            let whole = whole(fixture, &case, from);
+            let [wide, half] = [DType::F32, DType::F16].map(|cache| in_pieces(fixture, &case, from, cache));
+            let told =
+                format!("{} {from:?}: whole {whole:.1e}, in pieces {wide:.1e}, f16 {half:.1e}", case.name);
+            println!("{told}");
+            if whole.is_nan() || whole.max(wide) > 1e-3 || half > 5e-3 {
+                far.push(told);
+            }
         }
     }
     assert!(far.is_empty(), "{}", far.join("\n"));
@@ -114,11 +156,11 @@ fn logits_are_those_of_transformers(fixture: &Fixture) {
 #[test]
 fn every_family_has_a_folder() {
     let cases = cases();
-    let mut families: Vec<&str> = cases.iter().map(|case| case.open().family()).collect();
+    let mut families: Vec<&str> = cases.iter().map(Case::family).collect();
     families.sort_unstable();
     families.dedup();
     assert_eq!(families.len(), 16, "{families:?}");
-    assert!(cases.iter().all(|case| case.open().trained_context == 128));
+    assert_eq!(cases.iter().map(|case| case.sources().len()).sum::<usize>(), cases.len() + 16);
 }
 
 #[test]

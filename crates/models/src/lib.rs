@@ -20,7 +20,7 @@ pub mod tokenizer;
 pub use config::{Activation, EncoderConfig, Family};
 pub use encoder::{EncoderFolder, EncoderOptions, encoder_graph};
 pub use error::{ModelError, Note};
-pub use language::LanguageFolder;
+pub use language::{LanguageFile, LanguageFolder};
 pub use llama::{LlamaFile, LlamaOptions};
 pub use sentence::{Pooling, SentenceOverrides, SentenceSpec};
 pub use specialize::Cuts;

@@ -10,6 +10,7 @@ use pumice_ir::ops::attention::{Attention, AttentionLayout};
 use pumice_ir::ops::rotary::Rotary;
 use pumice_ir::{GraphBuilder, Value};
 use pumice_types::{DType, DimExpr, Tensor};
+use std::cell::OnceCell;
 
 /// Keys and values that attention reads, and how many of them are valid.
 pub(super) struct KeyValues {
@@ -24,6 +25,8 @@ pub(super) struct Decoder<'d, R: Fn(u64, Value, Value) -> KeyValues> {
     pub weights: Weights<'d>,
     /// The position of the first new token, an i32 of rank 0.
     pub position: Value,
+    /// The tensor of factors of rotary angles, which all layers that rotate by one share.
+    pub factors: OnceCell<Value>,
     /// What a layer attends to, of its number and the new keys and values.
     pub remember: R,
 }
@@ -187,8 +190,8 @@ impl<R: Fn(u64, Value, Value) -> KeyValues> Decoder<'_, R> {
             }
             Factors::Stored(which) => {
                 let role = WeightRole::RotaryFactors(*which);
-                let factors = self.weights.weight(role, &[rotation.rotated / 2]);
-                g.rotary_by_factors(x, self.position, factors, op)
+                let factors = self.factors.get_or_init(|| self.weights.weight(role, &[rotation.rotated / 2]));
+                g.rotary_by_factors(x, self.position, *factors, op)
             }
         }
     }

@@ -22,6 +22,7 @@ use pumice_ir::ops::kv_append::AppendMode;
 use pumice_ir::shape::{DimSpec, i32, sym, tensor};
 use pumice_ir::{Graph, GraphBuilder, Value};
 use pumice_types::{DType, DimExpr};
+use std::cell::OnceCell;
 
 /// The model with states.
 ///
@@ -61,7 +62,7 @@ pub fn decoder_graph_of(
         let append = |name: &str, x| append_to_cache(&g, config, (i, name), x, position);
         KeyValues { k: append("k_cache", k), v: append("v_cache", v), len: Some(end) }
     };
-    let x = Decoder { config, weights, position, remember }.decode(table, ids);
+    let x = Decoder { config, weights, position, factors: OnceCell::new(), remember }.decode(table, ids);
     let tail = g.narrow(x, 1, t - DimExpr::constant(1), 1);
     let logits = logits(config, &weights, table, g.reshape(tail, &[1, config.hidden as i64]));
     let next = choose(&g, logits, &[1, 1]);
@@ -127,7 +128,8 @@ pub fn recompute_graph_of(
     let weights = Weights { g: &g, stored: weights };
     let table = table(config, &weights);
     let remember = |_, k, v| KeyValues { k, v, len: None };
-    let x = Decoder { config, weights, position: zero, remember }.decode(table, ids);
+    let x =
+        Decoder { config, weights, position: zero, factors: OnceCell::new(), remember }.decode(table, ids);
     let rows = g.reshape_to(x, vec![t.clone(), DimExpr::constant(config.hidden as i64)]);
     let logits = logits(config, &weights, table, rows);
     g.output("logits", logits);

@@ -20,6 +20,39 @@ pub(crate) struct Family {
     pub ignored: &'static [(&'static str, &'static str)],
     /// Where its sizes are, if not under the common names.
     pub sizes: &'static SizeKeys,
+    /// How GGUF files have it.
+    pub gguf: Gguf,
+}
+
+/// What GGUF files of a family have otherwise than folders.
+pub(crate) struct Gguf {
+    /// `general.architecture`; none where a family has no files of its own.
+    pub architecture: &'static str,
+    /// Keys of its own, and what a `config.json` calls them.
+    pub keys: &'static [(&'static str, &'static str)],
+    /// Tensors that are there where a flag of `config.json` is true.
+    pub flags: &'static [(&'static str, &'static str)],
+    /// Whether neighbours rotate as pairs.
+    pub interleaved: bool,
+}
+
+/// Of an architecture that has nothing of its own.
+pub(crate) const fn gguf(architecture: &'static str, interleaved: bool) -> Gguf {
+    Gguf { architecture, keys: &[], flags: &[], interleaved }
+}
+
+impl SizeKeys {
+    /// A common name of a size as these are called.
+    pub fn named(&self, common: &'static str) -> &'static str {
+        match common {
+            "hidden_size" => self.hidden,
+            "num_hidden_layers" => self.layers,
+            "num_attention_heads" => self.heads,
+            "intermediate_size" => self.feed,
+            "max_position_embeddings" => self.context,
+            other => other,
+        }
+    }
 }
 
 /// Keys of the sizes that every family has.

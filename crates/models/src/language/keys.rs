@@ -13,9 +13,18 @@ const GET_AGAIN: &str = "get the file again from where the model comes from";
 /// Larger numbers are in no model, and products of these stay countable.
 const MOST: u64 = 1 << 24;
 
+/// Settings in the words of a `config.json`, with the names that the file itself has for some of them.
+pub(crate) struct Said {
+    pub map: Map<String, Value>,
+    /// By name there, the file's own.
+    pub own: Vec<(String, String)>,
+}
+
 /// The keys of a configuration, or of an object inside it.
 pub(crate) struct Keys<'k> {
     file: &'k Path,
+    /// Names that the file has for some of them.
+    own: &'k [(String, String)],
     /// Path of the object inside the file: empty, or ending in a dot.
     prefix: String,
     map: &'k Map<String, Value>,
@@ -23,18 +32,25 @@ pub(crate) struct Keys<'k> {
 }
 
 impl<'k> Keys<'k> {
-    pub fn new(file: &'k Path, map: &'k Map<String, Value>) -> Keys<'k> {
-        Keys { file, prefix: String::new(), map, read: RefCell::default() }
+    pub fn new(file: &'k Path, said: &'k Said) -> Keys<'k> {
+        let Said { map, own } = said;
+        Keys { file, own, prefix: String::new(), map, read: RefCell::default() }
     }
 
     /// An error about a key.
     pub fn wrong(&self, key: &str, problem: impl Into<String>, remedy: &str) -> ModelError {
         ModelError::Field {
             file: self.file.to_owned(),
-            field: format!("{}{key}", self.prefix),
+            field: self.shown(key),
             problem: problem.into(),
             remedy: remedy.to_owned(),
         }
+    }
+
+    /// What the file calls a key.
+    fn shown(&self, key: &str) -> String {
+        let own = self.own.iter().find(|(name, _)| name == key).filter(|_| self.prefix.is_empty());
+        own.map_or_else(|| format!("{}{key}", self.prefix), |(_, own)| own.clone())
     }
 
     /// The value of a key, which counts as read; null stands for none.
@@ -50,7 +66,7 @@ impl<'k> Keys<'k> {
             None => Ok(None),
             Some(Value::Object(map)) => {
                 let prefix = format!("{}{key}.", self.prefix);
-                Ok(Some(Keys { file: self.file, prefix, map, read: RefCell::default() }))
+                Ok(Some(Keys { file: self.file, own: &[], prefix, map, read: RefCell::default() }))
             }
             Some(other) => Err(self.wrong(key, format!("is {other}, not an object"), GET_AGAIN)),
         }

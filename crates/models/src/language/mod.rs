@@ -1,26 +1,29 @@
-//! Language models in Hugging Face folders: `config.json` and safetensors of sixteen families.
+//! Language models of sixteen families, in Hugging Face folders (`config.json` and safetensors) and in GGUF files.
 //!
-//! In: a folder. Out: a [`DecoderConfig`], and a graph whose params have the names and encodings of the folder's
+//! In: a folder or a file. Out: a [`DecoderConfig`], and a graph whose params have the names and encodings of its
 //! tensors. What a family is stands in one file under `families`: how its configuration is read, what its tensors are
 //! called. All else is here and in [`decoder`](crate::decoder). A key or a tensor that nobody reads is refused by name.
 
 mod families;
 mod family;
+mod file;
+mod folder;
+mod gguf;
 mod keys;
 mod rotary;
 mod weights;
 
+pub use file::LanguageFile;
+pub use folder::LanguageFolder;
+
 use self::family::{Basics, Description, Family};
-use self::keys::Keys;
-use self::weights::FolderWeights;
-use crate::decoder::{DecoderConfig, decoder_graph_of, recompute_graph_of};
+use self::keys::{Keys, Said};
+use crate::decoder::DecoderConfig;
 use crate::error::{ModelError, Note};
 use crate::llama::{LlamaOptions, new_tokens, planned_context};
-use crate::sentence::CONFIG_LIMIT;
-use pumice_import::{ImportError, Model, ModelFolder, WeightSource};
-use pumice_ir::Graph;
+use pumice_import::{ImportError, Model};
 use pumice_types::DType;
-use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 const CONFIG: &str = "config.json";
@@ -52,106 +55,6 @@ const IGNORED: &[(&str, &str)] = &[
     ("auto_map", "code that is not run here"),
 ];
 
-/// A folder whose configuration has been read.
-pub struct LanguageFolder {
-    files: ModelFolder,
-    family: &'static Family,
-    /// Shape of the model, with the context chosen.
-    pub config: DecoderConfig,
-    /// Tokens that the model was trained for.
-    pub trained_context: u64,
-    /// What the user should know.
-    pub notes: Vec<Note>,
-}
-
-impl LanguageFolder {
-    /// Reads a folder's configuration; opens no weights.
-    ///
-    /// # Errors
-    /// A folder without `config.json`; a key that is missing, contradicts another, or asks for what is not supported
-    /// ([`ModelError::Field`]); a context that is too long ([`ModelError::Option`]).
-    pub fn open(path: impl AsRef<Path>, options: &LlamaOptions) -> Result<LanguageFolder, ModelError> {
-        let files = ModelFolder::open(path)?;
-        let text = files.read_text(CONFIG, CONFIG_LIMIT)?.ok_or_else(|| ImportError::Missing {
-            path: files.file(CONFIG),
-            remedy: "give a model folder in Hugging Face layout: config.json and model.safetensors"
-                .to_owned(),
-        })?;
-        let read = Read::of(&files.file(CONFIG), &text, options)?;
-        let Read { family, config, trained_context, notes } = read;
-        Ok(LanguageFolder { files, family, config, trained_context, notes })
-    }
-
-    /// The family's name.
-    pub fn family(&self) -> &'static str {
-        self.family.name
-    }
-
-    /// The graph of [`decoder_graph`](crate::decoder::decoder_graph) over the folder's tensors.
-    ///
-    /// # Errors
-    /// Tensors that are missing, whose extents are not the configuration's, or that the model does not have.
-    pub fn model(&self) -> Result<Model, ModelError> {
-        self.model_by(|weights| decoder_graph_of(self.family.name, &self.config, weights))
-    }
-
-    /// The graph of [`recompute_graph`](crate::decoder::recompute_graph) over the folder's tensors: logits of every
-    /// token of a text, without caches.
-    ///
-    /// # Errors
-    /// As [`LanguageFolder::model`].
-    pub fn recompute_model(&self) -> Result<Model, ModelError> {
-        self.model_by(|weights| recompute_graph_of(self.family.name, &self.config, weights))
-    }
-
-    fn model_by(
-        &self,
-        graph: impl FnOnce(&FolderWeights<'_>) -> Result<Graph, ModelError>,
-    ) -> Result<Model, ModelError> {
-        let weights = self.files.weights()?;
-        self.check_layers(weights.as_ref())?;
-        let names = self.family.names;
-        let graph = graph(&FolderWeights { names, source: weights.as_ref() })?;
-        let model = Model { graph, weights };
-        model.check()?;
-        self.no_other_tensor(&model)?;
-        Ok(model)
-    }
-
-    /// Before anything is made for each layer, the weights have that many.
-    fn check_layers(&self, weights: &dyn WeightSource) -> Result<(), ModelError> {
-        let (layers, tensors) = (self.config.layers.len(), weights.names().len());
-        if layers <= tensors {
-            return Ok(());
-        }
-        Err(self
-            .wrong(self.family.sizes.layers, format!("is {layers}, and the weights are {tensors} tensors")))
-    }
-
-    /// A tensor that the graph does not have would be left out without a word.
-    fn no_other_tensor(&self, model: &Model) -> Result<(), ModelError> {
-        let params = model.graph.params();
-        let known: std::collections::BTreeSet<&str> =
-            params.iter().map(|&v| &*model.graph.value(v).name).collect();
-        let is_tied = |name: &str| self.config.tied && name == format!("{}.weight", self.family.names.output);
-        let other = model.weights.names().into_iter().find(|name| {
-            !known.contains(name) && !is_tied(name) && !weights::DERIVED.iter().any(|end| name.ends_with(end))
-        });
-        let Some(name) = other.map(str::to_owned) else { return Ok(()) };
-        Err(ModelError::Field {
-            file: PathBuf::from(model.weights.origin()),
-            field: name,
-            problem: "is a tensor that the model does not have".to_owned(),
-            remedy: "take weights and configuration from one model".to_owned(),
-        })
-    }
-
-    fn wrong(&self, field: &str, problem: String) -> ModelError {
-        let remedy = "take the file of the weights that you have".to_owned();
-        ModelError::Field { file: self.files.file(CONFIG), field: field.to_owned(), problem, remedy }
-    }
-}
-
 /// What a configuration says.
 struct Read {
     family: &'static Family,
@@ -161,22 +64,48 @@ struct Read {
 }
 
 impl Read {
-    fn of(file: &Path, text: &str, options: &LlamaOptions) -> Result<Read, ModelError> {
-        let map: Map<String, Value> = serde_json::from_str(text)
+    /// Of a folder's configuration.
+    fn of_config(file: &Path, text: &str, options: &LlamaOptions) -> Result<Read, ModelError> {
+        let map = serde_json::from_str(text)
             .map_err(|source| ImportError::Json { path: file.to_owned(), source })?;
-        let keys = Keys::new(file, &map);
+        let said = Said { map, own: Vec::new() };
+        let keys = Keys::new(file, &said);
         let family = family(&keys)?;
         refuse_quantized(&keys)?;
         keys.expect_flag("is_encoder_decoder", false)?;
-        let basics = Basics::read(&keys, family.sizes, |trained| planned_context(options, trained))?;
-        let description = (family.describe)(&basics, &keys)?;
-        let passed_over = keys.refuse_others(&[IGNORED, family.ignored].concat())?;
-        let notes = passed_over
-            .into_iter()
-            .map(|key| Note(format!("{CONFIG}: `{key}` is not known here, and switches nothing on")));
-        let (notes, trained_context) = (notes.collect(), basics.trained);
-        Ok(Read { family, config: config(&basics, description, options)?, trained_context, notes })
+        Read::of(family, &keys, options, |_, _| {})
     }
+
+    /// Of settings of a family; `adjust` changes what a file has otherwise than a folder, by the planned context.
+    fn of(
+        family: &'static Family,
+        keys: &Keys<'_>,
+        options: &LlamaOptions,
+        adjust: impl Fn(&mut Description, u64),
+    ) -> Result<Read, ModelError> {
+        let basics = Basics::read(keys, family.sizes, |trained| planned_context(options, trained))?;
+        let mut description = (family.describe)(&basics, keys)?;
+        adjust(&mut description, basics.planned);
+        let passed_over = keys.refuse_others(&[IGNORED, family.ignored].concat())?;
+        let note = |key: &str| Note(format!("`{key}` is not known here, and switches nothing on"));
+        let notes = passed_over.into_iter().map(note).collect();
+        let (config, trained_context) = (config(&basics, description, options)?, basics.trained);
+        Ok(Read { family, config, trained_context, notes })
+    }
+}
+
+/// A tensor that the graph does not have would be left out without a word. `is_left` says which may be.
+fn no_other_tensor(model: &Model, is_left: impl Fn(&str) -> bool) -> Result<(), ModelError> {
+    let params = model.graph.params();
+    let known: BTreeSet<&str> = params.iter().map(|&v| &*model.graph.value(v).name).collect();
+    let others = model.weights.names().into_iter().filter(|name| !known.contains(name));
+    let Some(name) = others.into_iter().find(|name| !is_left(name)).map(str::to_owned) else { return Ok(()) };
+    Err(ModelError::Field {
+        file: PathBuf::from(model.weights.origin()),
+        field: name,
+        problem: "is a tensor that the model does not have".to_owned(),
+        remedy: "take weights and configuration from one model".to_owned(),
+    })
 }
 
 fn family(keys: &Keys<'_>) -> Result<&'static Family, ModelError> {
@@ -226,7 +155,7 @@ fn config(
 
 /// Reads the bytes as a `config.json` of a language model.
 pub(crate) fn fuzz_language_config(text: &str) {
-    if let Ok(read) = Read::of(Path::new(CONFIG), text, &LlamaOptions::default()) {
+    if let Ok(read) = Read::of_config(Path::new(CONFIG), text, &LlamaOptions::default()) {
         let trained = read.trained_context;
         assert!(!read.config.layers.is_empty() && read.config.capacity <= trained);
     }

@@ -1,7 +1,7 @@
 //! The tensors of a folder as the weights of a decoder.
 
 use super::family::Names;
-use crate::decoder::{DecoderWeights, LayerWeight, Part, WeightRole};
+use crate::decoder::{DecoderWeights, LayerWeight, Part, RotaryFactors, WeightRole};
 use pumice_import::WeightSource;
 use pumice_types::{DType, Encoding};
 
@@ -53,5 +53,53 @@ impl DecoderWeights for FolderWeights<'_> {
         let is_norm = matches!(role, WeightRole::Layer(_, LayerWeight::QueryNorm | LayerWeight::KeyNorm));
         let place = Some(self.place(role)).filter(|place| is_norm && place.ends_with(".norms"))?;
         Some(format!("{place}.{head}.weight"))
+    }
+}
+
+/// Names of GGUF files, which are the same for every architecture; encodings of the file.
+pub(super) struct GgufWeights<'w> {
+    pub source: &'w dyn WeightSource,
+}
+
+impl DecoderWeights for GgufWeights<'_> {
+    fn name(&self, role: WeightRole, part: Part) -> String {
+        let end = match part {
+            Part::Weight => "weight",
+            Part::Bias => "bias",
+        };
+        let name = match role {
+            WeightRole::Embedding => "token_embd",
+            WeightRole::Positions => "position_embd",
+            WeightRole::Output => "output",
+            WeightRole::Norm => "output_norm",
+            WeightRole::RotaryFactors(RotaryFactors::Only) => "rope_freqs",
+            WeightRole::RotaryFactors(RotaryFactors::Short) => "rope_factors_short",
+            WeightRole::RotaryFactors(RotaryFactors::Long) => "rope_factors_long",
+            WeightRole::Layer(i, weight) => return format!("blk.{i}.{}.{end}", in_gguf(weight)),
+        };
+        format!("{name}.{end}")
+    }
+
+    fn encoding(&self, name: &str) -> Encoding {
+        self.source.describe(name).map_or(Encoding::Plain(DType::F32), |info| info.encoding)
+    }
+}
+
+fn in_gguf(weight: LayerWeight) -> &'static str {
+    match weight {
+        LayerWeight::AttentionNorm => "attn_norm",
+        LayerWeight::Query => "attn_q",
+        LayerWeight::Key => "attn_k",
+        LayerWeight::Value => "attn_v",
+        LayerWeight::QueryKeyValue => "attn_qkv",
+        LayerWeight::QueryNorm => "attn_q_norm",
+        LayerWeight::KeyNorm => "attn_k_norm",
+        LayerWeight::AttentionOutput => "attn_output",
+        LayerWeight::AfterAttention => "post_attention_norm",
+        LayerWeight::FeedNorm => "ffn_norm",
+        LayerWeight::Gate => "ffn_gate",
+        LayerWeight::Up | LayerWeight::GateUp => "ffn_up",
+        LayerWeight::Down => "ffn_down",
+        LayerWeight::AfterFeed => "post_ffw_norm",
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::decoder::{Norm, NormOver, QueryKeyNorm};
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, eps};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Gguf, eps, gguf};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 use pumice_ir::FloatRange;
@@ -15,7 +15,12 @@ pub(super) const FAMILY: Family = Family {
     names: &COMMON,
     ignored: &[],
     sizes: &COMMON_SIZES,
+    gguf: Gguf { keys: KEYS, flags: FLAGS, ..gguf("command-r", true) },
 };
+
+const KEYS: &[(&str, &str)] =
+    &[("attention.layer_norm_epsilon", "layer_norm_eps"), ("logit_scale", "logit_scale")];
+const FLAGS: &[(&str, &str)] = &[("blk.0.attn_q_norm.weight", "use_qk_norm")];
 
 fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
     let norm = Norm::layer(eps(keys, "layer_norm_eps")?, false);

@@ -4,7 +4,7 @@
 use crate::config::Activation;
 use crate::decoder::{Layer, LayerWeight, Norm};
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Names, eps};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Gguf, Names, eps, gguf};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 use pumice_ir::FloatRange;
@@ -16,9 +16,15 @@ pub(super) const FAMILY: Family = Family {
     names: &NAMES,
     ignored: &[],
     sizes: &COMMON_SIZES,
+    gguf: Gguf { keys: CAPS, ..gguf("gemma2", false) },
 };
 
 const NAMES: Names = Names { of_layer: &[(LayerWeight::FeedNorm, "pre_feedforward_layernorm")], ..COMMON };
+
+const CAPS: &[(&str, &str)] = &[
+    ("attn_logit_softcapping", "attn_logit_softcapping"),
+    ("final_logit_softcapping", "final_logit_softcapping"),
+];
 
 fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
     let (layer, norm) = layer(basics, keys, basics.llama(keys, Style::HALVES, eps(keys, "rms_norm_eps")?)?)?;

@@ -3,7 +3,7 @@
 
 use crate::decoder::{Layer, LayerWeight, NormOver, QueryKeyNorm, Rotation};
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Names, eps};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Names, eps, gguf};
 use crate::language::keys::Keys;
 use crate::language::rotary::{Style, rotary, rotary_of_kind};
 use pumice_ir::FloatRange;
@@ -15,6 +15,7 @@ pub(super) const FAMILY: Family = Family {
     names: &NAMES,
     ignored: IGNORED,
     sizes: &COMMON_SIZES,
+    gguf: gguf("", false),
 };
 
 const IGNORED: &[(&str, &str)] = &[

@@ -3,7 +3,7 @@
 
 use crate::decoder::{LayerWeight, Norm};
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Names, eps};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Names, eps, gguf};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 
@@ -14,6 +14,7 @@ pub(super) const FAMILY: Family = Family {
     names: &NAMES,
     ignored: &[],
     sizes: &COMMON_SIZES,
+    gguf: gguf("", false),
 };
 
 const NAMES: Names = Names {

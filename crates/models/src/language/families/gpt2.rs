@@ -4,7 +4,7 @@
 use crate::config::Activation;
 use crate::decoder::{Layer, LayerWeight, Norm, Rotation};
 use crate::error::ModelError;
-use crate::language::family::{Basics, Description, Family, Names, SizeKeys, eps};
+use crate::language::family::{Basics, Description, Family, Gguf, Names, SizeKeys, eps, gguf};
 use crate::language::keys::Keys;
 
 pub(super) const FAMILY: Family = Family {
@@ -14,6 +14,7 @@ pub(super) const FAMILY: Family = Family {
     names: &NAMES,
     ignored: IGNORED,
     sizes: &SIZES,
+    gguf: Gguf { keys: EPS, ..gguf("gpt2", false) },
 };
 
 const IGNORED: &[(&str, &str)] = &[
@@ -52,6 +53,8 @@ const NAMES: Names = Names {
     ],
     transposed: true,
 };
+
+const EPS: &[(&str, &str)] = &[("attention.layer_norm_epsilon", "layer_norm_epsilon")];
 
 fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
     keys.expect_flag("scale_attn_weights", true)?;

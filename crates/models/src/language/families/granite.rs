@@ -3,7 +3,7 @@
 
 use crate::decoder::Norm;
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, eps};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Gguf, eps, gguf};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 use pumice_ir::FloatRange;
@@ -15,7 +15,15 @@ pub(super) const FAMILY: Family = Family {
     names: &COMMON,
     ignored: &[],
     sizes: &COMMON_SIZES,
+    gguf: Gguf { keys: FACTORS, ..gguf("granite", true) },
 };
+
+const FACTORS: &[(&str, &str)] = &[
+    ("attention.scale", "attention_multiplier"),
+    ("residual_scale", "residual_multiplier"),
+    ("embedding_scale", "embedding_multiplier"),
+    ("logit_scale", "logits_scaling"),
+];
 
 fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
     let eps = eps(keys, "rms_norm_eps")?;

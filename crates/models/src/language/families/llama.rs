@@ -2,7 +2,7 @@
 
 use crate::decoder::Norm;
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, eps};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Gguf, eps, gguf};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 
@@ -13,7 +13,10 @@ pub(super) const FAMILY: Family = Family {
     names: &COMMON,
     ignored: &[],
     sizes: &COMMON_SIZES,
+    gguf: Gguf { flags: FLAGS, ..gguf("llama", true) },
 };
+
+const FLAGS: &[(&str, &str)] = &[("blk.0.attn_q.bias", "attention_bias"), ("blk.0.ffn_up.bias", "mlp_bias")];
 
 fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
     let eps = eps(keys, "rms_norm_eps")?;

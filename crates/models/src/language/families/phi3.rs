@@ -3,7 +3,7 @@
 
 use crate::decoder::Norm;
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, eps};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, eps, gguf};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 
@@ -14,6 +14,7 @@ pub(super) const FAMILY: Family = Family {
     names: &COMMON,
     ignored: IGNORED,
     sizes: &COMMON_SIZES,
+    gguf: gguf("phi3", false),
 };
 
 const IGNORED: &[(&str, &str)] = &[

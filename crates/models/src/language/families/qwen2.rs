@@ -2,7 +2,7 @@
 
 use crate::decoder::Norm;
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, eps};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, eps, gguf};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 
@@ -13,6 +13,7 @@ pub(super) const FAMILY: Family = Family {
     names: &COMMON,
     ignored: &[],
     sizes: &COMMON_SIZES,
+    gguf: gguf("qwen2", false),
 };
 
 fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {

@@ -3,7 +3,7 @@
 
 use crate::decoder::{LayerWeight, Norm, NormOver, QueryKeyNorm};
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Names, eps};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Gguf, Names, eps, gguf};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 
@@ -14,6 +14,7 @@ pub(super) const FAMILY: Family = Family {
     names: &NAMES,
     ignored: &[],
     sizes: &COMMON_SIZES,
+    gguf: Gguf { keys: EPS, flags: FLAGS, ..gguf("stablelm", false) },
 };
 
 const NAMES: Names = Names {
@@ -23,6 +24,11 @@ const NAMES: Names = Names {
     ],
     ..COMMON
 };
+
+const EPS: &[(&str, &str)] =
+    &[("attention.layer_norm_epsilon", "layer_norm_eps"), ("use_parallel_residual", "use_parallel_residual")];
+const FLAGS: &[(&str, &str)] =
+    &[("blk.0.attn_q.bias", "use_qkv_bias"), ("blk.0.attn_q_norm.weight", "qk_layernorm")];
 
 fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
     let norm = Norm::layer(eps(keys, "layer_norm_eps")?, true);

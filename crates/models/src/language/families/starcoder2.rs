@@ -3,7 +3,7 @@
 use crate::config::Activation;
 use crate::decoder::{LayerWeight, Norm};
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Names, eps};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Gguf, Names, eps, gguf};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 
@@ -14,12 +14,15 @@ pub(super) const FAMILY: Family = Family {
     names: &NAMES,
     ignored: IGNORED,
     sizes: &COMMON_SIZES,
+    gguf: Gguf { keys: EPS, ..gguf("starcoder2", false) },
 };
 
 const IGNORED: &[(&str, &str)] = &[("residual_dropout", "training"), ("embedding_dropout", "training")];
 
 const NAMES: Names =
     Names { of_layer: &[(LayerWeight::Up, "mlp.c_fc"), (LayerWeight::Down, "mlp.c_proj")], ..COMMON };
+
+const EPS: &[(&str, &str)] = &[("attention.layer_norm_epsilon", "norm_epsilon")];
 
 fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
     let norm = Norm::layer(eps(keys, "norm_epsilon")?, true);

@@ -1,0 +1,208 @@
+//! What a GGUF file says of a language model, in the words of a `config.json`, so that a family is read once. Errors
+//! name the file's own keys. Names and meanings: ggml/docs/gguf.md; what a file does not say is what llama.cpp does.
+
+use super::family::{Description, Family, Gguf};
+use super::keys::Said;
+use crate::decoder::{Factors, Layer, RotaryFactors};
+use crate::error::ModelError;
+use pumice_import::{GgufArray, GgufFile, GgufValue, WeightSource};
+use serde_json::{Map, Number, Value, json};
+use std::path::Path;
+
+/// Keys that every architecture spells alike, and what a `config.json` calls them.
+const COMMON: &[(&str, &str)] = &[
+    ("vocab_size", "vocab_size"),
+    ("context_length", "max_position_embeddings"),
+    ("embedding_length", "hidden_size"),
+    ("block_count", "num_hidden_layers"),
+    ("feed_forward_length", "intermediate_size"),
+    ("attention.head_count", "num_attention_heads"),
+    ("attention.head_count_kv", "num_key_value_heads"),
+    ("attention.key_length", "head_dim"),
+    ("attention.layer_norm_rms_epsilon", "rms_norm_eps"),
+    ("attention.sliding_window", "sliding_window"),
+    ("rope.freq_base", "rope_theta"),
+];
+
+/// Keys that say nothing about values, or that are looked at here.
+const READ: &[&str] = &[
+    "attention.value_length",
+    "rope.dimension_count",
+    "rope.scaling.type",
+    "rope.scaling.factor",
+    "rope.scaling.original_context_length",
+    "rope.scaling.attn_factor",
+    "rope.scaling.finetuned",
+    "tensor_data_layout",
+];
+
+/// Elements of a list that is about layers.
+const MOST: usize = 1024;
+
+/// A file that is read.
+pub(super) struct GgufSettings<'f> {
+    pub file: &'f GgufFile,
+    pub path: &'f Path,
+    pub architecture: &'f str,
+    pub gguf: &'static Gguf,
+}
+
+impl GgufSettings<'_> {
+    /// The file's settings in the words of a `config.json`.
+    ///
+    /// # Errors
+    /// A list that is too long, widths that differ, angles that are scaled in a way that is not known.
+    pub fn said(&self, family: &Family) -> Result<Said, ModelError> {
+        let mut said = Said { map: Map::new(), own: Vec::new() };
+        let prefix = format!("{}.", self.architecture);
+        for (key, value) in self.file.metadata().iter() {
+            let Some(name) = key.strip_prefix(&prefix).filter(|name| !READ.contains(name)) else { continue };
+            // No window is a window of 0.
+            if name == "attention.sliding_window" && as_number(value) == Some(0.0) {
+                continue;
+            }
+            let known = self.gguf.keys.iter().chain(COMMON).find(|(own, _)| *own == name);
+            // What nobody knows keeps its name, and is refused by it.
+            let to = known.map_or(key, |(_, to)| family.sizes.named(to));
+            said.map.insert(to.to_owned(), self.value(key, value)?);
+            said.own.push((to.to_owned(), key.to_owned()));
+        }
+        for (tensor, flag) in self.gguf.flags {
+            said.map.insert((*flag).to_owned(), self.file.contains(tensor).into());
+        }
+        let tied = !self.file.contains("output.weight");
+        said.map.insert("tie_word_embeddings".to_owned(), tied.into());
+        if let Some(rows) = self.rows("token_embd.weight") {
+            said.map.insert("vocab_size".to_owned(), rows.into());
+        }
+        self.rotary(&mut said)?;
+        Ok(said)
+    }
+
+    /// Rotary settings.
+    fn rotary(&self, said: &mut Said) -> Result<(), ModelError> {
+        let number = |name: &str| self.number(name);
+        let width = match said.map.get("head_dim").and_then(Value::as_f64) {
+            Some(width) => Some(width),
+            None => number("embedding_length")
+                .zip(number("attention.head_count"))
+                .map(|(all, n)| (all / n).floor()),
+        };
+        if number("attention.value_length").zip(width).is_some_and(|(values, keys)| values != keys) {
+            let problem = "is not as wide as keys, and both must be one here".to_owned();
+            return Err(self.wrong("attention.value_length", problem));
+        }
+        let mut settings = Map::new();
+        if let Some((rotated, width)) = number("rope.dimension_count").zip(width) {
+            settings.insert("partial_rotary_factor".to_owned(), json!(rotated / width));
+        }
+        let scaling = self.file.metadata().str_if_any(&self.key("rope.scaling.type"))?.unwrap_or("none");
+        match (scaling, number("rope.scaling.factor")) {
+            // Factors are tensors, and the magnitude a key.
+            ("none" | "longrope", _) => {}
+            ("linear", Some(factor)) => {
+                settings.insert("rope_type".to_owned(), "linear".into());
+                settings.insert("factor".to_owned(), json!(factor));
+            }
+            (other, _) => {
+                let problem = format!("is {other}, and files that scale positions so are not read here");
+                return Err(self.wrong("rope.scaling.type", problem));
+            }
+        }
+        said.map.insert("rope_parameters".to_owned(), settings.into());
+        Ok(())
+    }
+
+    /// What the file has otherwise than a folder: norms are stored as they are, rotated pairs lie where llama.cpp has
+    /// them, and factors of angles are tensors.
+    pub fn adjust(&self, model: &mut Description, planned: u64) {
+        model.norm.less_one = false;
+        model.layers.iter_mut().for_each(|layer| self.adjust_layer(layer, planned));
+    }
+
+    fn adjust_layer(&self, layer: &mut Layer, planned: u64) {
+        let norms = [&mut layer.before_attention, &mut layer.after_attention, &mut layer.before_feed];
+        norms.into_iter().chain([&mut layer.after_feed]).flatten().for_each(|norm| norm.less_one = false);
+        if let Some(norm) = &mut layer.attention.query_key_norm {
+            norm.norm.less_one = false;
+        }
+        let Some(rotation) = &mut layer.attention.rotary else { return };
+        rotation.interleaved = self.gguf.interleaved;
+        let original = self.number("rope.scaling.original_context_length");
+        let is_long = original.is_some_and(|original| planned as f64 > original);
+        let stored = [
+            ("rope_freqs.weight", true, RotaryFactors::Only),
+            ("rope_factors_long.weight", is_long, RotaryFactors::Long),
+            ("rope_factors_short.weight", !is_long, RotaryFactors::Short),
+        ];
+        let found = stored.into_iter().find(|(name, chosen, _)| *chosen && self.file.contains(name));
+        if let Some((_, _, which)) = found {
+            rotation.factors = Factors::Stored(which);
+        }
+        if let Some(magnitude) = self.number("rope.scaling.attn_factor") {
+            rotation.magnitude = magnitude as f32;
+        }
+    }
+
+    /// A key of the architecture by its own name.
+    fn key(&self, name: &str) -> String {
+        format!("{}.{name}", self.architecture)
+    }
+
+    fn number(&self, name: &str) -> Option<f64> {
+        as_number(self.file.metadata().get(&self.key(name))?)
+    }
+
+    fn rows(&self, tensor: &str) -> Option<u64> {
+        let (_, found) = self.file.tensors().find(|(name, _)| *name == tensor)?;
+        found.shape.first().copied()
+    }
+
+    fn value(&self, key: &str, value: &GgufValue) -> Result<Value, ModelError> {
+        let list = |all: Vec<Value>| Value::Array(all);
+        Ok(match value {
+            GgufValue::Bool(flag) => (*flag).into(),
+            GgufValue::String(text) => text.as_str().into(),
+            GgufValue::Array(array) if array.len() > MOST => {
+                let problem = format!("has {} elements, at most {MOST} are read", array.len());
+                return Err(self.wrong_key(key, problem));
+            }
+            GgufValue::Array(GgufArray::Bool(all)) => list(all.iter().map(|&flag| flag.into()).collect()),
+            GgufValue::Array(GgufArray::I32(all)) => list(all.iter().map(|&n| n.into()).collect()),
+            GgufValue::Array(GgufArray::U32(all)) => list(all.iter().map(|&n| n.into()).collect()),
+            GgufValue::Array(_) => return Err(self.wrong_key(key, "is a list that is not known".to_owned())),
+            number => as_number(number).map_or(Value::Null, exact),
+        })
+    }
+
+    fn wrong(&self, name: &str, problem: String) -> ModelError {
+        self.wrong_key(&self.key(name), problem)
+    }
+
+    fn wrong_key(&self, key: &str, problem: String) -> ModelError {
+        let (file, remedy) = (self.path.to_owned(), "use another file of the model".to_owned());
+        ModelError::Field { file, field: key.to_owned(), problem, remedy }
+    }
+}
+
+/// A number as JSON has it: whole where it is.
+fn exact(number: f64) -> Value {
+    let whole = number.fract() == 0.0 && (0.0..9e15).contains(&number);
+    if whole { (number as u64).into() } else { Number::from_f64(number).map_or(Value::Null, Value::Number) }
+}
+
+fn as_number(value: &GgufValue) -> Option<f64> {
+    Some(match *value {
+        GgufValue::U8(n) => n.into(),
+        GgufValue::I8(n) => n.into(),
+        GgufValue::U16(n) => n.into(),
+        GgufValue::I16(n) => n.into(),
+        GgufValue::U32(n) => n.into(),
+        GgufValue::I32(n) => n.into(),
+        GgufValue::U64(n) => n as f64,
+        GgufValue::I64(n) => n as f64,
+        GgufValue::F32(x) => x.into(),
+        GgufValue::F64(x) => x,
+        _ => return None,
+    })
+}
