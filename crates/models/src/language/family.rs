@@ -174,6 +174,16 @@ impl Basics {
         }
     }
 
+    /// Equal layers but for their windows.
+    pub fn windowed(layer: &Layer, windows: Vec<Option<u64>>) -> Vec<Layer> {
+        let with = |window| {
+            let mut layer = layer.clone();
+            layer.attention.window = window;
+            layer
+        };
+        windows.into_iter().map(with).collect()
+    }
+
     /// The window of each layer: by `layer_types` where the file has them, else as the family says of a layer's number.
     ///
     /// # Errors
@@ -211,6 +221,16 @@ impl Basics {
         };
         types.iter().map(kind).collect()
     }
+}
+
+/// Biases of all of attention, where the file says so.
+///
+/// # Errors
+/// A flag that is none.
+pub(crate) fn read_attention_bias(keys: &Keys<'_>, layer: &mut Layer) -> Result<(), ModelError> {
+    layer.attention.bias = keys.flag("attention_bias", false)?;
+    layer.attention.output_bias = layer.attention.bias;
+    Ok(())
 }
 
 /// ε of a norm, which must be there.

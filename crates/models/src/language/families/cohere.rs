@@ -3,7 +3,9 @@
 
 use crate::decoder::{Norm, NormOver, QueryKeyNorm};
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Gguf, eps, gguf};
+use crate::language::family::{
+    Basics, COMMON, COMMON_SIZES, Description, Family, Gguf, eps, gguf, read_attention_bias,
+};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 use pumice_ir::FloatRange;
@@ -28,8 +30,7 @@ fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError>
     layer.before_attention = Some(norm);
     layer.before_feed = None;
     layer.parallel = true;
-    layer.attention.bias = keys.flag("attention_bias", false)?;
-    layer.attention.output_bias = layer.attention.bias;
+    read_attention_bias(keys, &mut layer)?;
     if keys.flag("use_qk_norm", false)? {
         layer.attention.query_key_norm = Some(QueryKeyNorm { norm, over: NormOver::OwnHead });
     }

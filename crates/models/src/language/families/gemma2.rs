@@ -4,7 +4,9 @@
 use crate::config::Activation;
 use crate::decoder::{Layer, LayerWeight, Norm};
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Gguf, Names, eps, gguf};
+use crate::language::family::{
+    Basics, COMMON, COMMON_SIZES, Description, Family, Gguf, Names, eps, gguf, read_attention_bias,
+};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 use pumice_ir::FloatRange;
@@ -27,14 +29,10 @@ const CAPS: &[(&str, &str)] = &[
 ];
 
 fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
-    let (layer, norm) = layer(basics, keys, basics.llama(keys, Style::HALVES, eps(keys, "rms_norm_eps")?)?)?;
+    let (layer, norm) = layer(keys, basics.llama(keys, Style::HALVES, eps(keys, "rms_norm_eps")?)?)?;
     let windows = basics.windows(keys, |i| i % 2 == 0)?;
-    let layers = windows.into_iter().map(|window| {
-        let mut layer = layer.clone();
-        layer.attention.window = window;
-        layer
-    });
-    let mut model = basics.of_layers(layers.collect(), norm, keys.flag("tie_word_embeddings", true)?);
+    let layers = Basics::windowed(&layer, windows);
+    let mut model = basics.of_layers(layers, norm, keys.flag("tie_word_embeddings", true)?);
     model.embedding_scale = (basics.hidden as f32).sqrt();
     model.logit_softcap = softcap(keys, "final_logit_softcapping")?;
     Ok(model)
@@ -44,7 +42,7 @@ fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError>
 ///
 /// # Errors
 /// Numbers that are not in range.
-pub(super) fn layer(_: &Basics, keys: &Keys<'_>, mut layer: Layer) -> Result<(Layer, Norm), ModelError> {
+pub(super) fn layer(keys: &Keys<'_>, mut layer: Layer) -> Result<(Layer, Norm), ModelError> {
     let norm = Norm { less_one: true, ..Norm::rms(eps(keys, "rms_norm_eps")?) };
     layer.before_attention = Some(norm);
     layer.after_attention = Some(norm);
@@ -53,8 +51,7 @@ pub(super) fn layer(_: &Basics, keys: &Keys<'_>, mut layer: Layer) -> Result<(La
     let scale = keys.number("query_pre_attn_scalar", FloatRange::POSITIVE)?;
     layer.attention.scale = scale.map(|scale| 1.0 / (scale as f32).sqrt());
     layer.attention.softcap = softcap(keys, "attn_logit_softcapping")?;
-    layer.attention.bias = keys.flag("attention_bias", false)?;
-    layer.attention.output_bias = layer.attention.bias;
+    read_attention_bias(keys, &mut layer)?;
     layer.feed.activation = keys.activation("hidden_activation", Activation::GeluTanh)?;
     Ok((layer, norm))
 }

@@ -30,7 +30,7 @@ fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError>
     let (local, global) = rotations(basics, keys)?;
     let heads = (basics.heads, basics.kv_heads, basics.width);
     let layer = Layer::llama(heads, global.clone(), basics.feed, eps(keys, "rms_norm_eps")?);
-    let (mut layer, norm) = super::gemma2::layer(basics, keys, layer)?;
+    let (mut layer, norm) = super::gemma2::layer(keys, layer)?;
     layer.attention.query_key_norm = Some(QueryKeyNorm { norm, over: NormOver::Head });
     let pattern = keys.count_if_any("sliding_window_pattern")?.unwrap_or(6) as usize;
     let is_local = |i: usize| !(i + 1).is_multiple_of(pattern);

@@ -3,7 +3,9 @@
 
 use crate::decoder::Norm;
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Gguf, eps, gguf};
+use crate::language::family::{
+    Basics, COMMON, COMMON_SIZES, Description, Family, Gguf, eps, gguf, read_attention_bias,
+};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 use pumice_ir::FloatRange;
@@ -31,8 +33,7 @@ fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError>
         Ok(keys.number(key, FloatRange::POSITIVE)?.unwrap_or(1.0) as f32)
     };
     let mut layer = basics.llama(keys, Style::HALVES, eps)?;
-    layer.attention.bias = keys.flag("attention_bias", false)?;
-    layer.attention.output_bias = layer.attention.bias;
+    read_attention_bias(keys, &mut layer)?;
     layer.feed.bias = keys.flag("mlp_bias", false)?;
     layer.attention.scale = Some(factor("attention_multiplier")?);
     layer.residual_scale = factor("residual_multiplier")?;

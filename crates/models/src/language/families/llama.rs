@@ -2,7 +2,9 @@
 
 use crate::decoder::Norm;
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Gguf, eps, gguf};
+use crate::language::family::{
+    Basics, COMMON, COMMON_SIZES, Description, Family, Gguf, eps, gguf, read_attention_bias,
+};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 
@@ -21,8 +23,7 @@ const FLAGS: &[(&str, &str)] = &[("blk.0.attn_q.bias", "attention_bias"), ("blk.
 fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
     let eps = eps(keys, "rms_norm_eps")?;
     let mut layer = basics.llama(keys, Style::HALVES, eps)?;
-    layer.attention.bias = keys.flag("attention_bias", false)?;
-    layer.attention.output_bias = layer.attention.bias;
+    read_attention_bias(keys, &mut layer)?;
     layer.feed.bias = keys.flag("mlp_bias", false)?;
     Ok(basics.uniform(layer, Norm::rms(eps), keys.flag("tie_word_embeddings", false)?))
 }

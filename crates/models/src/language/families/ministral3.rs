@@ -1,24 +1,13 @@
 //! Ministral 3 (Mistral AI 2025): Mistral whose queries grow with their position, which its rotary settings say.
 
-use crate::decoder::Norm;
-use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, eps, gguf};
-use crate::language::keys::Keys;
-use crate::language::rotary::Style;
+use crate::language::family::{COMMON, COMMON_SIZES, Family, gguf};
 
 pub(super) const FAMILY: Family = Family {
     name: "Ministral 3",
     model_types: &["ministral3"],
-    describe,
+    describe: super::mistral::describe,
     names: &COMMON,
     ignored: &[],
     sizes: &COMMON_SIZES,
     gguf: gguf("", false),
 };
-
-fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
-    let eps = eps(keys, "rms_norm_eps")?;
-    let mut layer = basics.llama(keys, Style::HALVES, eps)?;
-    layer.attention.window = keys.count_if_any("sliding_window")?;
-    Ok(basics.uniform(layer, Norm::rms(eps), keys.flag("tie_word_embeddings", false)?))
-}

@@ -16,7 +16,11 @@ pub(super) const FAMILY: Family = Family {
     gguf: gguf("", false),
 };
 
-fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
+/// Also of Ministral 3, whose other settings are rotary ones.
+///
+/// # Errors
+/// Keys that are missing or contradict each other.
+pub(super) fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
     let eps = eps(keys, "rms_norm_eps")?;
     let mut layer = basics.llama(keys, Style::HALVES, eps)?;
     layer.attention.window = keys.count_if_any("sliding_window")?;

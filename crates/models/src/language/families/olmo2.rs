@@ -2,7 +2,9 @@
 
 use crate::decoder::{Norm, NormOver, QueryKeyNorm};
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, eps, gguf};
+use crate::language::family::{
+    Basics, COMMON, COMMON_SIZES, Description, Family, eps, gguf, read_attention_bias,
+};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 
@@ -23,8 +25,7 @@ fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError>
     layer.before_feed = None;
     layer.after_attention = Some(norm);
     layer.after_feed = Some(norm);
-    layer.attention.bias = keys.flag("attention_bias", false)?;
-    layer.attention.output_bias = layer.attention.bias;
+    read_attention_bias(keys, &mut layer)?;
     layer.attention.query_key_norm = Some(QueryKeyNorm { norm, over: NormOver::All });
     Ok(basics.uniform(layer, norm, keys.flag("tie_word_embeddings", false)?))
 }

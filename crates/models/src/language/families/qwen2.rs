@@ -20,15 +20,18 @@ fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError>
     let eps = eps(keys, "rms_norm_eps")?;
     let mut layer = basics.llama(keys, Style::HALVES, eps)?;
     layer.attention.bias = true;
-    // Layers from this one on have the window, where it is used at all.
+    let windows = windows(basics, keys)?;
+    let layers = Basics::windowed(&layer, windows);
+    let tied = keys.flag("tie_word_embeddings", false)?;
+    Ok(basics.of_layers(layers, Norm::rms(eps), tied))
+}
+
+/// The windows of Qwen 2 and 3: of layers from a number on, where they are used at all.
+///
+/// # Errors
+/// As of [`Basics::windows`].
+pub(super) fn windows(basics: &Basics, keys: &Keys<'_>) -> Result<Vec<Option<u64>>, ModelError> {
     let (uses, first) = (keys.flag("use_sliding_window", false)?, keys.get("max_window_layers"));
     let first = first.and_then(serde_json::Value::as_u64).unwrap_or(0);
-    let windows = basics.windows(keys, |i| uses && i as u64 >= first)?;
-    let layers = windows.into_iter().map(|window| {
-        let mut layer = layer.clone();
-        layer.attention.window = window;
-        layer
-    });
-    let tied = keys.flag("tie_word_embeddings", false)?;
-    Ok(basics.of_layers(layers.collect(), Norm::rms(eps), tied))
+    basics.windows(keys, |i| uses && i as u64 >= first)
 }

@@ -2,7 +2,9 @@
 
 use crate::decoder::{Norm, NormOver, QueryKeyNorm};
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, eps, gguf};
+use crate::language::family::{
+    Basics, COMMON, COMMON_SIZES, Description, Family, eps, gguf, read_attention_bias,
+};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 
@@ -19,18 +21,10 @@ pub(super) const FAMILY: Family = Family {
 fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
     let eps = eps(keys, "rms_norm_eps")?;
     let mut layer = basics.llama(keys, Style::HALVES, eps)?;
-    layer.attention.bias = keys.flag("attention_bias", false)?;
-    layer.attention.output_bias = layer.attention.bias;
+    read_attention_bias(keys, &mut layer)?;
     layer.attention.query_key_norm = Some(QueryKeyNorm { norm: Norm::rms(eps), over: NormOver::Head });
-    // Layers from this one on have the window, where it is used at all.
-    let (uses, first) = (keys.flag("use_sliding_window", false)?, keys.get("max_window_layers"));
-    let first = first.and_then(serde_json::Value::as_u64).unwrap_or(0);
-    let windows = basics.windows(keys, |i| uses && i as u64 >= first)?;
-    let layers = windows.into_iter().map(|window| {
-        let mut layer = layer.clone();
-        layer.attention.window = window;
-        layer
-    });
+    let windows = super::qwen2::windows(basics, keys)?;
+    let layers = Basics::windowed(&layer, windows);
     let tied = keys.flag("tie_word_embeddings", false)?;
-    Ok(basics.of_layers(layers.collect(), Norm::rms(eps), tied))
+    Ok(basics.of_layers(layers, Norm::rms(eps), tied))
 }

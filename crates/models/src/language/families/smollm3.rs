@@ -2,7 +2,9 @@
 
 use crate::decoder::Norm;
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, eps, gguf};
+use crate::language::family::{
+    Basics, COMMON, COMMON_SIZES, Description, Family, eps, gguf, read_attention_bias,
+};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 use pumice_ir::FloatRange;
@@ -22,8 +24,7 @@ const IGNORED: &[(&str, &str)] = &[("max_window_layers", "read where there is a 
 fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
     let eps = eps(keys, "rms_norm_eps")?;
     let mut layer = basics.llama(keys, Style { theta: 2_000_000.0, ..Style::HALVES }, eps)?;
-    layer.attention.bias = keys.flag("attention_bias", false)?;
-    layer.attention.output_bias = layer.attention.bias;
+    read_attention_bias(keys, &mut layer)?;
     layer.feed.bias = keys.flag("mlp_bias", false)?;
     let (uses, rotates) = (keys.flag("use_sliding_window", false)?, rotates(basics, keys)?);
     let windows = basics.windows(keys, |i| uses && !rotates[i])?;
