@@ -82,7 +82,7 @@ impl Schedule {
         Schedule { warmup: updates, ..self }
     }
 
-    /// Updates until the form is at its end, those of the warm-up included.
+    /// Updates until the form is at its end, those of the warm-up included. Of a form without an end it is a mistake.
     #[must_use]
     pub fn total(self, updates: u64) -> Schedule {
         Schedule { total: Some(updates), ..self }
@@ -96,8 +96,7 @@ impl Schedule {
 
     /// What is wrong with it, if anything is: a form that goes towards an end needs one, after the warm-up.
     pub(crate) fn mistake(&self) -> Option<String> {
-        let ends =
-            matches!(self.form, Form::Linear | Form::Cosine | Form::Polynomial { .. } | Form::OneCycle);
+        let ends = self.ends();
         if let Some(mistake) = self.mistake_of_form() {
             return Some(mistake);
         }
@@ -116,6 +115,11 @@ impl Schedule {
         }
     }
 
+    /// Whether its form goes towards an end.
+    fn ends(&self) -> bool {
+        matches!(self.form, Form::Linear | Form::Cosine | Form::Polynomial { .. } | Form::OneCycle)
+    }
+
     /// What is wrong with the numbers of its form, or that the form has no use for what was said.
     fn mistake_of_form(&self) -> Option<String> {
         let number = |name: &str, number: f64| {
@@ -128,6 +132,9 @@ impl Schedule {
         match self.form {
             _ if self.last.is_some() && !has_last => {
                 Some(format!("a {self:?} has no last rate of one's own"))
+            }
+            _ if self.total.is_some() && !self.ends() => {
+                Some(format!("a {self:?} goes towards no end: leave out `.total(updates)`"))
             }
             Form::OneCycle if self.warmup > 0 => {
                 Some(format!("a {self:?} rises by itself: leave out the warm-up"))
@@ -213,8 +220,14 @@ impl fmt::Debug for Schedule {
             Form::OneCycle => "one-cycle",
             Form::Custom(_) => "custom",
         };
-        let Schedule { peak, warmup, total, .. } = self;
-        let peak = shown(*peak);
-        write!(f, "{form} rate of {peak}, {warmup} updates of warm-up, total {total:?}")
+        match self.form {
+            // Its rates are not these numbers.
+            Form::Custom(_) => write!(f, "{form} rate")?,
+            _ => write!(f, "{form} rate of {}", shown(self.peak))?,
+        }
+        if self.warmup > 0 {
+            write!(f, " after {} updates of warm-up", self.warmup)?;
+        }
+        self.total.map_or(Ok(()), |total| write!(f, " over {total} updates"))
     }
 }

@@ -187,6 +187,15 @@ fn schedules() {
         (Schedule::one_cycle(1e-3, 9).warmup(5), "rises by itself: leave out the warm-up"),
         (Schedule::one_cycle(1e-3, 9).last(1e-5), "has no last rate of one's own"),
         (Schedule::constant(1e-3).last(1e-5), "has no last rate of one's own"),
+        (Schedule::constant(1e-3).total(100), "goes towards no end: leave out `.total(updates)`"),
+        (
+            Schedule::step(1e-3, 5, 0.5).total(100),
+            "step rate of 0.001 over 100 updates goes towards no end: leave out `.total(updates)`",
+        ),
+        (
+            Schedule::by(|_| 1e-3).warmup(9).total(99),
+            "custom rate after 9 updates of warm-up over 99 updates goes towards no end: leave out `.total(updates)`",
+        ),
         (Schedule::step(1e-3, 0, 0.5), "changes after every 0 updates: say at least 1"),
         (Schedule::by(|_| f64::NAN), "begins with NaN"),
     ] {
