@@ -10,6 +10,7 @@ use crate::decoder::{
     recompute_graph_of,
 };
 use crate::error::ModelError;
+use crate::language::gguf_name;
 use crate::text::{ChatTemplate, PreTokenizer, TextTokenizer, Vocabulary};
 use pumice_import::{GgufFile, GgufValue, ImportError, Model, WeightSource};
 use pumice_ir::FloatRange;
@@ -66,23 +67,6 @@ const OFF_AT_1: [&str; 6] = [
     "rope.scaling.factor",
     "rope.scaling.attn_factor",
 ];
-
-/// A number of any type.
-fn number(value: &GgufValue) -> Option<f64> {
-    Some(match *value {
-        GgufValue::U8(n) => n.into(),
-        GgufValue::I8(n) => n.into(),
-        GgufValue::U16(n) => n.into(),
-        GgufValue::I16(n) => n.into(),
-        GgufValue::U32(n) => n.into(),
-        GgufValue::I32(n) => n.into(),
-        GgufValue::U64(n) => n as f64,
-        GgufValue::I64(n) => n as f64,
-        GgufValue::F32(x) => x.into(),
-        GgufValue::F64(x) => x,
-        _ => return None,
-    })
-}
 
 /// What a user may choose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -246,7 +230,8 @@ impl LlamaFile {
 
     /// A tensor that the graph does not have would be left out without a word.
     fn no_other_tensor(&self) -> Result<(), ModelError> {
-        let known: BTreeSet<String> = roles(&self.config).into_iter().map(gguf_name).collect();
+        let known: BTreeSet<String> =
+            roles(&self.config).into_iter().map(|role| gguf_name(role, Part::Weight)).collect();
         match self.file.tensors().find(|(name, _)| !known.contains(*name)) {
             None => Ok(()),
             Some((name, _)) => Err(self.wrong(name, "is a tensor that this architecture does not use here")),
@@ -266,26 +251,6 @@ fn roles(config: &DecoderConfig) -> Vec<WeightRole> {
     all
 }
 
-/// The name of a weight in GGUF files.
-fn gguf_name(role: WeightRole) -> String {
-    let (layer, name) = match role {
-        WeightRole::Embedding => return "token_embd.weight".to_owned(),
-        WeightRole::Output => return "output.weight".to_owned(),
-        WeightRole::Norm => return "output_norm.weight".to_owned(),
-        WeightRole::Layer(i, LayerWeight::AttentionNorm) => (i, "attn_norm"),
-        WeightRole::Layer(i, LayerWeight::Query) => (i, "attn_q"),
-        WeightRole::Layer(i, LayerWeight::Key) => (i, "attn_k"),
-        WeightRole::Layer(i, LayerWeight::Value) => (i, "attn_v"),
-        WeightRole::Layer(i, LayerWeight::AttentionOutput) => (i, "attn_output"),
-        WeightRole::Layer(i, LayerWeight::FeedNorm) => (i, "ffn_norm"),
-        WeightRole::Layer(i, LayerWeight::Gate) => (i, "ffn_gate"),
-        WeightRole::Layer(i, LayerWeight::Up) => (i, "ffn_up"),
-        WeightRole::Layer(i, LayerWeight::Down) => (i, "ffn_down"),
-        other => return format!("{other:?}"),
-    };
-    format!("blk.{layer}.{name}.weight")
-}
-
 /// How the file stores each weight, all looked up before a graph is built.
 struct Encodings(Vec<(String, Encoding)>);
 
@@ -293,7 +258,7 @@ impl Encodings {
     fn of(llama: &LlamaFile) -> Result<Encodings, ImportError> {
         let mut all = Vec::new();
         for role in roles(&llama.config) {
-            let name = gguf_name(role);
+            let name = gguf_name(role, Part::Weight);
             let encoding = llama.file.describe(&name)?.encoding;
             all.push((name, encoding));
         }
@@ -303,8 +268,8 @@ impl Encodings {
 }
 
 impl DecoderWeights for Encodings {
-    fn name(&self, role: WeightRole, _: Part) -> String {
-        gguf_name(role)
+    fn name(&self, role: WeightRole, part: Part) -> String {
+        gguf_name(role, part)
     }
 
     fn encoding(&self, name: &str) -> Encoding {
@@ -466,7 +431,7 @@ impl Keys<'_> {
         let scale = 1.0 / (head_width as f64).sqrt();
         for (key, value) in self.file.metadata().iter() {
             let Some(name) = key.strip_prefix("llama.") else { continue };
-            let number = number(value);
+            let number = value.number();
             let is_neutral = |wanted: f64| number.is_some_and(|x| (x - wanted).abs() <= 1e-6 * wanted);
             let passes = match name {
                 "attention.causal" => matches!(value, GgufValue::Bool(true)),

@@ -100,7 +100,7 @@ impl Schedule {
         if let Some(mistake) = self.mistake_of_form() {
             return Some(mistake);
         }
-        match self.total.filter(|_| ends) {
+        match self.total {
             None if ends => return Some(format!("a {self:?} falls towards an end: say `.total(updates)`")),
             Some(total) if total <= self.warmup => {
                 let warmup = self.warmup;
@@ -128,7 +128,7 @@ impl Schedule {
                 format!("the {name} of a {self:?} is {}, and must be finite and not below 0", shown(number))
             })
         };
-        let has_last = matches!(self.form, Form::Linear | Form::Cosine | Form::Polynomial { .. });
+        let has_last = self.ends() && !matches!(self.form, Form::OneCycle);
         match self.form {
             _ if self.last.is_some() && !has_last => {
                 Some(format!("a {self:?} has no last rate of one's own"))

@@ -62,6 +62,14 @@ macro_rules! numbers {
                 })
             }
 
+            /// A number of any type; none of what is no number.
+            pub fn number(&self) -> Option<f64> {
+                Some(match self {
+                    $(GgufValue::$Name(n) => *n as f64,)*
+                    GgufValue::Bool(_) | GgufValue::String(_) | GgufValue::Array(_) => return None,
+                })
+            }
+
             /// Appends the type and the value.
             pub(super) fn write(&self, out: &mut Vec<u8>) {
                 match self {

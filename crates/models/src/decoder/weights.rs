@@ -66,6 +66,16 @@ pub enum Part {
     Bias,
 }
 
+impl Part {
+    /// How names of params end.
+    pub(crate) fn end(self) -> &'static str {
+        match self {
+            Part::Weight => "weight",
+            Part::Bias => "bias",
+        }
+    }
+}
+
 /// Names and encodings of a decoder's weights.
 pub trait DecoderWeights {
     /// The name of its param.
@@ -91,10 +101,6 @@ pub struct Plain;
 
 impl DecoderWeights for Plain {
     fn name(&self, role: WeightRole, part: Part) -> String {
-        let end = match part {
-            Part::Weight => "weight",
-            Part::Bias => "bias",
-        };
         let name = match role {
             WeightRole::Embedding => "embedding".to_owned(),
             WeightRole::Positions => "positions".to_owned(),
@@ -103,7 +109,7 @@ impl DecoderWeights for Plain {
             WeightRole::RotaryFactors(_) => "rotary_factors".to_owned(),
             WeightRole::Layer(i, weight) => format!("layer.{i}.{}", of_layer(weight)),
         };
-        format!("{name}.{end}")
+        format!("{name}.{}", part.end())
     }
 
     fn encoding(&self, _: &str) -> Encoding {

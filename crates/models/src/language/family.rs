@@ -2,9 +2,11 @@
 
 use super::keys::Keys;
 use super::rotary::{Rotary, Sizes, Style, rotary};
-use crate::decoder::{Layer, LayerWeight, Norm};
+use crate::decoder::{DecoderConfig, Layer, LayerWeight, Norm};
 use crate::error::ModelError;
+use crate::llama::{LlamaOptions, new_tokens, planned_context};
 use pumice_ir::FloatRange;
+use pumice_types::DType;
 
 /// A family: one file each under `families`.
 pub(crate) struct Family {
@@ -13,7 +15,7 @@ pub(crate) struct Family {
     /// `model_type` of its configurations.
     pub model_types: &'static [&'static str],
     /// Reads its configuration.
-    pub describe: fn(&Basics, &Keys<'_>) -> Result<Description, ModelError>,
+    pub describe: fn(&Basics, &Keys<'_>) -> Result<DecoderConfig, ModelError>,
     /// What its tensors are called.
     pub names: &'static Names,
     /// Keys of its own that say nothing about values, each with the reason.
@@ -91,29 +93,16 @@ pub(crate) struct Basics {
     pub trained: u64,
     /// Tokens that the caches hold.
     pub planned: u64,
-}
-
-/// A model without the caches.
-pub(crate) struct Description {
-    pub layers: Vec<Layer>,
-    pub embedding_scale: f32,
-    pub positions: Option<u64>,
-    pub norm: Norm,
-    pub tied: bool,
-    pub logit_scale: f32,
-    pub logit_softcap: f32,
+    /// Tokens that one run takes at most.
+    pub max_new: u64,
 }
 
 impl Basics {
-    /// Reads them; `planned` is made of the trained context by the caller's choice.
+    /// Reads them; the context that is planned for follows from the trained one by the caller's choice.
     ///
     /// # Errors
-    /// A size that is missing or contradicts another.
-    pub fn read(
-        keys: &Keys<'_>,
-        sizes: &SizeKeys,
-        planned: impl FnOnce(u64) -> Result<u64, ModelError>,
-    ) -> Result<Basics, ModelError> {
+    /// A size that is missing or contradicts another; a context that is too long.
+    pub fn read(keys: &Keys<'_>, sizes: &SizeKeys, options: &LlamaOptions) -> Result<Basics, ModelError> {
         let (hidden, heads) = (keys.count(sizes.hidden)?, keys.count(sizes.heads)?);
         let kv_heads = keys.count_if_any("num_key_value_heads")?.unwrap_or(heads);
         if !heads.is_multiple_of(kv_heads) {
@@ -129,6 +118,7 @@ impl Basics {
             }
         };
         let trained = keys.count(sizes.context)?;
+        let planned = planned_context(options, trained)?;
         Ok(Basics {
             vocab: keys.count("vocab_size")?,
             hidden,
@@ -138,7 +128,8 @@ impl Basics {
             width,
             feed: keys.count_if_any(sizes.feed)?.unwrap_or(4 * hidden),
             trained,
-            planned: planned(trained)?,
+            planned,
+            max_new: new_tokens(options, planned)?,
         })
     }
 
@@ -157,13 +148,15 @@ impl Basics {
     }
 
     /// A model of equal layers.
-    pub fn uniform(&self, layer: Layer, norm: Norm, tied: bool) -> Description {
+    pub fn uniform(&self, layer: Layer, norm: Norm, tied: bool) -> DecoderConfig {
         self.of_layers(vec![layer; self.layers], norm, tied)
     }
 
     /// A model of these layers.
-    pub fn of_layers(&self, layers: Vec<Layer>, norm: Norm, tied: bool) -> Description {
-        Description {
+    pub fn of_layers(&self, layers: Vec<Layer>, norm: Norm, tied: bool) -> DecoderConfig {
+        DecoderConfig {
+            vocab: self.vocab,
+            hidden: self.hidden,
             layers,
             embedding_scale: 1.0,
             positions: None,
@@ -171,6 +164,10 @@ impl Basics {
             tied,
             logit_scale: 1.0,
             logit_softcap: 0.0,
+            capacity: self.planned,
+            max_new: self.max_new,
+            cache: DType::F32,
+            end_of_sequence: Vec::new(),
         }
     }
 

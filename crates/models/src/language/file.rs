@@ -44,7 +44,7 @@ impl LanguageFile {
             GgufSettings { file: &file, path: &path, architecture: &architecture, gguf: &family.gguf };
         let said = settings.said(family)?;
         let keys = Keys::new(&path, &said);
-        let adjust = |model: &mut _, planned| settings.adjust(model, planned);
+        let adjust = |config: &mut _| settings.adjust(config);
         let Read { family, config, trained_context, notes } = Read::of(family, &keys, options, adjust)?;
         let read = LanguageFile { file, path, family, config, trained_context, notes };
         read.check_layers()?;

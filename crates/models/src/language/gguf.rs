@@ -1,9 +1,9 @@
 //! What a GGUF file says of a language model, in the words of a `config.json`, so that a family is read once. Errors
 //! name the file's own keys. Names and meanings: ggml/docs/gguf.md; what a file does not say is what llama.cpp does.
 
-use super::family::{Description, Family, Gguf};
+use super::family::{Family, Gguf};
 use super::keys::Said;
-use crate::decoder::{Factors, Layer, RotaryFactors};
+use crate::decoder::{DecoderConfig, Factors, Layer, RotaryFactors};
 use crate::error::ModelError;
 use pumice_import::{GgufArray, GgufFile, GgufValue, WeightSource};
 use serde_json::{Map, Number, Value, json};
@@ -58,7 +58,7 @@ impl GgufSettings<'_> {
         for (key, value) in self.file.metadata().iter() {
             let Some(name) = key.strip_prefix(&prefix).filter(|name| !READ.contains(name)) else { continue };
             // No window is a window of 0.
-            if name == "attention.sliding_window" && as_number(value) == Some(0.0) {
+            if name == "attention.sliding_window" && value.number() == Some(0.0) {
                 continue;
             }
             let known = self.gguf.keys.iter().chain(COMMON).find(|(own, _)| *own == name);
@@ -115,9 +115,10 @@ impl GgufSettings<'_> {
 
     /// What the file has otherwise than a folder: norms are stored as they are, rotated pairs lie where llama.cpp has
     /// them, and factors of angles are tensors.
-    pub fn adjust(&self, model: &mut Description, planned: u64) {
-        model.norm.less_one = false;
-        model.layers.iter_mut().for_each(|layer| self.adjust_layer(layer, planned));
+    pub fn adjust(&self, config: &mut DecoderConfig) {
+        config.norm.less_one = false;
+        let planned = config.capacity;
+        config.layers.iter_mut().for_each(|layer| self.adjust_layer(layer, planned));
     }
 
     fn adjust_layer(&self, layer: &mut Layer, planned: u64) {
@@ -150,7 +151,7 @@ impl GgufSettings<'_> {
     }
 
     fn number(&self, name: &str) -> Option<f64> {
-        as_number(self.file.metadata().get(&self.key(name))?)
+        self.file.metadata().get(&self.key(name))?.number()
     }
 
     fn rows(&self, tensor: &str) -> Option<u64> {
@@ -171,7 +172,7 @@ impl GgufSettings<'_> {
             GgufValue::Array(GgufArray::I32(all)) => list(all.iter().map(|&n| n.into()).collect()),
             GgufValue::Array(GgufArray::U32(all)) => list(all.iter().map(|&n| n.into()).collect()),
             GgufValue::Array(_) => return Err(self.wrong_key(key, "is a list that is not known".to_owned())),
-            number => as_number(number).map_or(Value::Null, exact),
+            number => number.number().map_or(Value::Null, exact),
         })
     }
 
@@ -189,20 +190,4 @@ impl GgufSettings<'_> {
 fn exact(number: f64) -> Value {
     let whole = number.fract() == 0.0 && (0.0..9e15).contains(&number);
     if whole { (number as u64).into() } else { Number::from_f64(number).map_or(Value::Null, Value::Number) }
-}
-
-fn as_number(value: &GgufValue) -> Option<f64> {
-    Some(match *value {
-        GgufValue::U8(n) => n.into(),
-        GgufValue::I8(n) => n.into(),
-        GgufValue::U16(n) => n.into(),
-        GgufValue::I16(n) => n.into(),
-        GgufValue::U32(n) => n.into(),
-        GgufValue::I32(n) => n.into(),
-        GgufValue::U64(n) => n as f64,
-        GgufValue::I64(n) => n as f64,
-        GgufValue::F32(x) => x.into(),
-        GgufValue::F64(x) => x,
-        _ => return None,
-    })
 }

@@ -15,14 +15,14 @@ mod weights;
 
 pub use file::LanguageFile;
 pub use folder::LanguageFolder;
+pub(crate) use weights::gguf_name;
 
-use self::family::{Basics, Description, Family};
+use self::family::{Basics, Family};
 use self::keys::{Keys, Said};
 use crate::decoder::DecoderConfig;
 use crate::error::{ModelError, Note};
-use crate::llama::{LlamaOptions, new_tokens, planned_context};
+use crate::llama::LlamaOptions;
 use pumice_import::{ImportError, Model};
-use pumice_types::DType;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -73,24 +73,23 @@ impl Read {
         let family = family(&keys)?;
         refuse_quantized(&keys)?;
         keys.expect_flag("is_encoder_decoder", false)?;
-        Read::of(family, &keys, options, |_, _| {})
+        Read::of(family, &keys, options, |_| {})
     }
 
-    /// Of settings of a family; `adjust` changes what a file has otherwise than a folder, by the planned context.
+    /// Of settings of a family; `adjust` changes what a file has otherwise than a folder.
     fn of(
         family: &'static Family,
         keys: &Keys<'_>,
         options: &LlamaOptions,
-        adjust: impl Fn(&mut Description, u64),
+        adjust: impl Fn(&mut DecoderConfig),
     ) -> Result<Read, ModelError> {
-        let basics = Basics::read(keys, family.sizes, |trained| planned_context(options, trained))?;
-        let mut description = (family.describe)(&basics, keys)?;
-        adjust(&mut description, basics.planned);
+        let basics = Basics::read(keys, family.sizes, options)?;
+        let mut config = (family.describe)(&basics, keys)?;
+        adjust(&mut config);
         let passed_over = keys.refuse_others(&[IGNORED, family.ignored].concat())?;
         let note = |key: &str| Note(format!("`{key}` is not known here, and switches nothing on"));
         let notes = passed_over.into_iter().map(note).collect();
-        let (config, trained_context) = (config(&basics, description, options)?, basics.trained);
-        Ok(Read { family, config, trained_context, notes })
+        Ok(Read { family, config, trained_context: basics.trained, notes })
     }
 }
 
@@ -126,31 +125,6 @@ fn refuse_quantized(keys: &Keys<'_>) -> Result<(), ModelError> {
     let method = settings.text("quant_method")?.unwrap_or("a method that it does not name");
     let remedy = "take the model's weights as they were before they were quantized, or a GGUF file";
     Err(keys.wrong("quantization_config", format!("says that the weights are quantized by {method}"), remedy))
-}
-
-/// The model with its caches.
-fn config(
-    basics: &Basics,
-    description: Description,
-    options: &LlamaOptions,
-) -> Result<DecoderConfig, ModelError> {
-    let Description { layers, embedding_scale, positions, norm, tied, logit_scale, logit_softcap } =
-        description;
-    Ok(DecoderConfig {
-        vocab: basics.vocab,
-        hidden: basics.hidden,
-        layers,
-        embedding_scale,
-        positions,
-        norm,
-        tied,
-        logit_scale,
-        logit_softcap,
-        capacity: basics.planned,
-        max_new: new_tokens(options, basics.planned)?,
-        cache: DType::F32,
-        end_of_sequence: Vec::new(),
-    })
 }
 
 /// Reads the bytes as a `config.json` of a language model.

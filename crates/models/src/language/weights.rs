@@ -33,16 +33,11 @@ impl FolderWeights<'_> {
 
 impl DecoderWeights for FolderWeights<'_> {
     fn name(&self, role: WeightRole, part: Part) -> String {
-        let end = match part {
-            Part::Weight => "weight",
-            Part::Bias => "bias",
-        };
-        format!("{}.{end}", self.place(role))
+        format!("{}.{}", self.place(role), part.end())
     }
 
     fn encoding(&self, name: &str) -> Encoding {
-        // A tensor that is missing is reported by the model's check, with its name.
-        self.source.describe(name).map_or(Encoding::Plain(DType::F32), |info| info.encoding)
+        encoding_of(self.source, name)
     }
 
     fn is_transposed(&self, role: WeightRole) -> bool {
@@ -63,26 +58,32 @@ pub(super) struct GgufWeights<'w> {
 
 impl DecoderWeights for GgufWeights<'_> {
     fn name(&self, role: WeightRole, part: Part) -> String {
-        let end = match part {
-            Part::Weight => "weight",
-            Part::Bias => "bias",
-        };
-        let name = match role {
-            WeightRole::Embedding => "token_embd",
-            WeightRole::Positions => "position_embd",
-            WeightRole::Output => "output",
-            WeightRole::Norm => "output_norm",
-            WeightRole::RotaryFactors(RotaryFactors::Only) => "rope_freqs",
-            WeightRole::RotaryFactors(RotaryFactors::Short) => "rope_factors_short",
-            WeightRole::RotaryFactors(RotaryFactors::Long) => "rope_factors_long",
-            WeightRole::Layer(i, weight) => return format!("blk.{i}.{}.{end}", in_gguf(weight)),
-        };
-        format!("{name}.{end}")
+        gguf_name(role, part)
     }
 
     fn encoding(&self, name: &str) -> Encoding {
-        self.source.describe(name).map_or(Encoding::Plain(DType::F32), |info| info.encoding)
+        encoding_of(self.source, name)
     }
+}
+
+/// The encoding of a tensor. One that is missing is reported by the model's check, with its name.
+fn encoding_of(source: &dyn WeightSource, name: &str) -> Encoding {
+    source.describe(name).map_or(Encoding::Plain(DType::F32), |info| info.encoding)
+}
+
+/// The name of a weight in GGUF files.
+pub(crate) fn gguf_name(role: WeightRole, part: Part) -> String {
+    let name = match role {
+        WeightRole::Embedding => "token_embd",
+        WeightRole::Positions => "position_embd",
+        WeightRole::Output => "output",
+        WeightRole::Norm => "output_norm",
+        WeightRole::RotaryFactors(RotaryFactors::Only) => "rope_freqs",
+        WeightRole::RotaryFactors(RotaryFactors::Short) => "rope_factors_short",
+        WeightRole::RotaryFactors(RotaryFactors::Long) => "rope_factors_long",
+        WeightRole::Layer(i, weight) => return format!("blk.{i}.{}.{}", in_gguf(weight), part.end()),
+    };
+    format!("{name}.{}", part.end())
 }
 
 fn in_gguf(weight: LayerWeight) -> &'static str {

@@ -1,11 +1,9 @@
 //! Command R (Cohere 2024): both parts of a layer read one layer norm without bias, neighbours rotate, logits have a
 //! factor.
 
-use crate::decoder::{Norm, NormOver, QueryKeyNorm};
+use crate::decoder::{DecoderConfig, Norm, NormOver, QueryKeyNorm};
 use crate::error::ModelError;
-use crate::language::family::{
-    Basics, COMMON, COMMON_SIZES, Description, Family, Gguf, eps, gguf, read_attention_bias,
-};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Family, Gguf, eps, gguf, read_attention_bias};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 use pumice_ir::FloatRange;
@@ -24,7 +22,7 @@ const KEYS: &[(&str, &str)] =
     &[("attention.layer_norm_epsilon", "layer_norm_eps"), ("logit_scale", "logit_scale")];
 const FLAGS: &[(&str, &str)] = &[("blk.0.attn_q_norm.weight", "use_qk_norm")];
 
-fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
+fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {
     let norm = Norm::layer(eps(keys, "layer_norm_eps")?, false);
     let mut layer = basics.llama(keys, Style { theta: 500_000.0, ..Style::PAIRS }, norm.eps)?;
     layer.before_attention = Some(norm);

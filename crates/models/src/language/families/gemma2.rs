@@ -2,10 +2,10 @@
 //! layer with a window.
 
 use crate::config::Activation;
-use crate::decoder::{Layer, LayerWeight, Norm};
+use crate::decoder::{DecoderConfig, Layer, LayerWeight, Norm};
 use crate::error::ModelError;
 use crate::language::family::{
-    Basics, COMMON, COMMON_SIZES, Description, Family, Gguf, Names, eps, gguf, read_attention_bias,
+    Basics, COMMON, COMMON_SIZES, Family, Gguf, Names, eps, gguf, read_attention_bias,
 };
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
@@ -28,7 +28,7 @@ const CAPS: &[(&str, &str)] = &[
     ("final_logit_softcapping", "final_logit_softcapping"),
 ];
 
-fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
+fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {
     let (layer, norm) = layer(keys, basics.llama(keys, Style::HALVES, eps(keys, "rms_norm_eps")?)?)?;
     let windows = basics.windows(keys, |i| i % 2 == 0)?;
     let layers = Basics::windowed(&layer, windows);

@@ -1,9 +1,9 @@
 //! Gemma 3 (Gemma Team 2025), its text model: Gemma 2 with norms of queries and keys, and rotary settings of their own
 //! for layers with a window.
 
-use crate::decoder::{Layer, LayerWeight, NormOver, QueryKeyNorm, Rotation};
+use crate::decoder::{DecoderConfig, Layer, LayerWeight, NormOver, QueryKeyNorm, Rotation};
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Names, eps, gguf};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Family, Names, eps, gguf};
 use crate::language::keys::Keys;
 use crate::language::rotary::{Style, rotary, rotary_of_kind};
 use pumice_ir::FloatRange;
@@ -25,7 +25,7 @@ const IGNORED: &[(&str, &str)] = &[
 
 const NAMES: Names = Names { of_layer: &[(LayerWeight::FeedNorm, "pre_feedforward_layernorm")], ..COMMON };
 
-fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
+fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {
     keys.expect_flag("use_bidirectional_attention", false)?;
     let (local, global) = rotations(basics, keys)?;
     let heads = (basics.heads, basics.kv_heads, basics.width);
@@ -34,10 +34,10 @@ fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError>
     layer.attention.query_key_norm = Some(QueryKeyNorm { norm, over: NormOver::Head });
     let pattern = keys.count_if_any("sliding_window_pattern")?.unwrap_or(6) as usize;
     let is_local = |i: usize| !(i + 1).is_multiple_of(pattern);
-    let (windows, kinds) = (basics.windows(keys, is_local)?, basics.kinds(keys, is_local)?);
-    let layers = windows.into_iter().zip(kinds).map(|(window, is_local)| {
+    let (window, kinds) = (keys.count_if_any("sliding_window")?, basics.kinds(keys, is_local)?);
+    let layers = kinds.into_iter().map(|is_local| {
         let mut layer = layer.clone();
-        layer.attention.window = window;
+        layer.attention.window = window.filter(|_| is_local);
         layer.attention.rotary = Some(if is_local { local.clone() } else { global.clone() });
         layer
     });

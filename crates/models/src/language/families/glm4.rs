@@ -1,9 +1,9 @@
 //! GLM-4-0414 (Zhipu AI 2025): norms before and after each part, half of a head rotates in pairs of neighbours, one
 //! matrix for gate and feed-forward part.
 
-use crate::decoder::{LayerWeight, Norm};
+use crate::decoder::{DecoderConfig, LayerWeight, Norm};
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Names, eps, gguf};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Family, Names, eps, gguf};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 
@@ -25,7 +25,7 @@ const NAMES: Names = Names {
     ..COMMON
 };
 
-fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
+fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {
     let norm = Norm::rms(eps(keys, "rms_norm_eps")?);
     let mut layer = basics.llama(keys, Style { share: 0.5, ..Style::PAIRS }, norm.eps)?;
     layer.after_attention = Some(norm);

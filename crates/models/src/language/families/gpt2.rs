@@ -2,9 +2,9 @@
 //! transposes.
 
 use crate::config::Activation;
-use crate::decoder::{Layer, LayerWeight, Norm, Rotation};
+use crate::decoder::{DecoderConfig, Layer, LayerWeight, Norm, Rotation};
 use crate::error::ModelError;
-use crate::language::family::{Basics, Description, Family, Gguf, Names, SizeKeys, eps, gguf};
+use crate::language::family::{Basics, Family, Gguf, Names, SizeKeys, eps, gguf};
 use crate::language::keys::Keys;
 
 pub(super) const FAMILY: Family = Family {
@@ -56,7 +56,7 @@ const NAMES: Names = Names {
 
 const EPS: &[(&str, &str)] = &[("attention.layer_norm_epsilon", "layer_norm_epsilon")];
 
-fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
+fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {
     keys.expect_flag("scale_attn_weights", true)?;
     keys.expect_flag("scale_attn_by_inverse_layer_idx", false)?;
     keys.expect_flag("add_cross_attention", false)?;

@@ -1,11 +1,9 @@
 //! Granite 3, dense (IBM 2024): Llama with multipliers of embeddings, of what each part adds, of attention and of
 //! logits.
 
-use crate::decoder::Norm;
+use crate::decoder::{DecoderConfig, Norm};
 use crate::error::ModelError;
-use crate::language::family::{
-    Basics, COMMON, COMMON_SIZES, Description, Family, Gguf, eps, gguf, read_attention_bias,
-};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Family, Gguf, eps, gguf, read_attention_bias};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 use pumice_ir::FloatRange;
@@ -27,7 +25,7 @@ const FACTORS: &[(&str, &str)] = &[
     ("logit_scale", "logits_scaling"),
 ];
 
-fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
+fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {
     let eps = eps(keys, "rms_norm_eps")?;
     let factor = |key: &str| -> Result<f32, ModelError> {
         Ok(keys.number(key, FloatRange::POSITIVE)?.unwrap_or(1.0) as f32)

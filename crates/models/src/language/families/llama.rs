@@ -1,10 +1,8 @@
 //! Llama 2 and 3 (Touvron et al. 2023), and what is built like it: SmolLM2, Falcon 3, Yi, and many others.
 
-use crate::decoder::Norm;
+use crate::decoder::{DecoderConfig, Norm};
 use crate::error::ModelError;
-use crate::language::family::{
-    Basics, COMMON, COMMON_SIZES, Description, Family, Gguf, eps, gguf, read_attention_bias,
-};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Family, Gguf, eps, gguf, read_attention_bias};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 
@@ -20,7 +18,7 @@ pub(super) const FAMILY: Family = Family {
 
 const FLAGS: &[(&str, &str)] = &[("blk.0.attn_q.bias", "attention_bias"), ("blk.0.ffn_up.bias", "mlp_bias")];
 
-fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
+fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {
     let eps = eps(keys, "rms_norm_eps")?;
     let mut layer = basics.llama(keys, Style::HALVES, eps)?;
     read_attention_bias(keys, &mut layer)?;

@@ -1,8 +1,8 @@
 //! Mistral (Jiang et al. 2023): Llama with a window.
 
-use crate::decoder::Norm;
+use crate::decoder::{DecoderConfig, Norm};
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, eps, gguf};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Family, eps, gguf};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 
@@ -20,7 +20,7 @@ pub(super) const FAMILY: Family = Family {
 ///
 /// # Errors
 /// Keys that are missing or contradict each other.
-pub(super) fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
+pub(super) fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {
     let eps = eps(keys, "rms_norm_eps")?;
     let mut layer = basics.llama(keys, Style::HALVES, eps)?;
     layer.attention.window = keys.count_if_any("sliding_window")?;

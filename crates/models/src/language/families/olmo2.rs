@@ -1,10 +1,8 @@
 //! OLMo 2 (OLMo Team 2024): norms after each part instead of before, and norms over all queries and all keys.
 
-use crate::decoder::{Norm, NormOver, QueryKeyNorm};
+use crate::decoder::{DecoderConfig, Norm, NormOver, QueryKeyNorm};
 use crate::error::ModelError;
-use crate::language::family::{
-    Basics, COMMON, COMMON_SIZES, Description, Family, eps, gguf, read_attention_bias,
-};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Family, eps, gguf, read_attention_bias};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 
@@ -18,7 +16,7 @@ pub(super) const FAMILY: Family = Family {
     gguf: gguf("olmo2", false),
 };
 
-fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
+fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {
     let norm = Norm::rms(eps(keys, "rms_norm_eps")?);
     let mut layer = basics.llama(keys, Style::HALVES, norm.eps)?;
     layer.before_attention = None;

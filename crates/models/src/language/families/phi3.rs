@@ -1,9 +1,9 @@
 //! Phi 3 and 4 (Abdin et al. 2024): Llama with one matrix for queries, keys and values, one for gate and feed-forward
 //! part, a window, and LongRoPE for long contexts.
 
-use crate::decoder::Norm;
+use crate::decoder::{DecoderConfig, Norm};
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, eps, gguf};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Family, eps, gguf};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 
@@ -23,7 +23,7 @@ const IGNORED: &[(&str, &str)] = &[
     ("original_max_position_embeddings", "read with long contexts alone"),
 ];
 
-fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
+fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {
     let eps = eps(keys, "rms_norm_eps")?;
     let mut layer = basics.llama(keys, Style::HALVES, eps)?;
     layer.attention.window = keys.count_if_any("sliding_window")?;

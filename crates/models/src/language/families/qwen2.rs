@@ -1,8 +1,8 @@
 //! Qwen 2 and 2.5 (Yang et al. 2024): Llama whose queries, keys and values have biases.
 
-use crate::decoder::Norm;
+use crate::decoder::{DecoderConfig, Norm};
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, eps, gguf};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Family, eps, gguf};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 
@@ -16,7 +16,7 @@ pub(super) const FAMILY: Family = Family {
     gguf: gguf("qwen2", false),
 };
 
-fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
+fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {
     let eps = eps(keys, "rms_norm_eps")?;
     let mut layer = basics.llama(keys, Style::HALVES, eps)?;
     layer.attention.bias = true;

@@ -1,10 +1,8 @@
 //! Qwen 3 (Yang et al. 2025): Llama whose queries and keys have a norm for each head.
 
-use crate::decoder::{Norm, NormOver, QueryKeyNorm};
+use crate::decoder::{DecoderConfig, Norm, NormOver, QueryKeyNorm};
 use crate::error::ModelError;
-use crate::language::family::{
-    Basics, COMMON, COMMON_SIZES, Description, Family, eps, gguf, read_attention_bias,
-};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Family, eps, gguf, read_attention_bias};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 
@@ -18,7 +16,7 @@ pub(super) const FAMILY: Family = Family {
     gguf: gguf("qwen3", false),
 };
 
-fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
+fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {
     let eps = eps(keys, "rms_norm_eps")?;
     let mut layer = basics.llama(keys, Style::HALVES, eps)?;
     read_attention_bias(keys, &mut layer)?;

@@ -1,10 +1,8 @@
 //! SmolLM 3 (Hugging Face 2025): Llama of which some layers have no positions.
 
-use crate::decoder::Norm;
+use crate::decoder::{DecoderConfig, Norm};
 use crate::error::ModelError;
-use crate::language::family::{
-    Basics, COMMON, COMMON_SIZES, Description, Family, eps, gguf, read_attention_bias,
-};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Family, eps, gguf, read_attention_bias};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 use pumice_ir::FloatRange;
@@ -21,13 +19,13 @@ pub(super) const FAMILY: Family = Family {
 
 const IGNORED: &[(&str, &str)] = &[("max_window_layers", "read where there is a window")];
 
-fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
+fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {
     let eps = eps(keys, "rms_norm_eps")?;
     let mut layer = basics.llama(keys, Style { theta: 2_000_000.0, ..Style::HALVES }, eps)?;
     read_attention_bias(keys, &mut layer)?;
     layer.feed.bias = keys.flag("mlp_bias", false)?;
     let (uses, rotates) = (keys.flag("use_sliding_window", false)?, rotates(basics, keys)?);
-    let windows = basics.windows(keys, |i| uses && !rotates[i])?;
+    let windows = basics.windows(keys, |i| !rotates[i])?;
     let layers = windows.into_iter().zip(&rotates).map(|(window, rotates)| {
         let mut layer = layer.clone();
         layer.attention.window = window.filter(|_| uses);

@@ -1,9 +1,9 @@
 //! StableLM 2 (Bellagente et al. 2024): layer norms, a quarter of a head rotates; the larger ones with norms of each
 //! head and both parts of a layer beside each other.
 
-use crate::decoder::{LayerWeight, Norm, NormOver, QueryKeyNorm};
+use crate::decoder::{DecoderConfig, LayerWeight, Norm, NormOver, QueryKeyNorm};
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Gguf, Names, eps, gguf};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Family, Gguf, Names, eps, gguf};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 
@@ -30,7 +30,7 @@ const EPS: &[(&str, &str)] =
 const FLAGS: &[(&str, &str)] =
     &[("blk.0.attn_q.bias", "use_qkv_bias"), ("blk.0.attn_q_norm.weight", "qk_layernorm")];
 
-fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
+fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {
     let norm = Norm::layer(eps(keys, "layer_norm_eps")?, true);
     let mut layer = basics.llama(keys, Style { share: 0.25, ..Style::HALVES }, norm.eps)?;
     layer.attention.bias = keys.flag("use_qkv_bias", false)?;

@@ -1,9 +1,9 @@
 //! StarCoder 2 (Lozhkov et al. 2024): layer norms, biases everywhere, a feed-forward part without a gate, a window.
 
 use crate::config::Activation;
-use crate::decoder::{LayerWeight, Norm};
+use crate::decoder::{DecoderConfig, LayerWeight, Norm};
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Description, Family, Gguf, Names, eps, gguf};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Family, Gguf, Names, eps, gguf};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 
@@ -24,7 +24,7 @@ const NAMES: Names =
 
 const EPS: &[(&str, &str)] = &[("attention.layer_norm_epsilon", "norm_epsilon")];
 
-fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<Description, ModelError> {
+fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {
     let norm = Norm::layer(eps(keys, "norm_epsilon")?, true);
     let mut layer = basics.llama(keys, Style::HALVES, norm.eps)?;
     layer.before_attention = Some(norm);
