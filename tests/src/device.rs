@@ -15,6 +15,14 @@ pub fn pick() -> Pick {
     std::env::var("PUMICE_TEST_DEVICE").map_or(Pick::Best, Pick::Name)
 }
 
+/// The device of [`open`] as a program has it.
+///
+/// # Panics
+/// As [`open`].
+pub fn facade() -> pumice::Device {
+    pumice::Device::from_runtime(open(&DeviceOptions::default()), pumice::DeviceKind::Gpu)
+}
+
 /// Opens the device.
 ///
 /// # Panics

@@ -26,3 +26,15 @@ impl Draws {
         all[self.below(all.len())].clone()
     }
 }
+
+/// Numbers in [0, 1) that follow from their place, by xorshift.
+pub fn numbers(seed: u64, count: usize) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as f32 / (1 << 24) as f32
+    };
+    (0..count).map(|_| next()).collect()
+}

@@ -290,10 +290,10 @@ macro_rules! on_devices {
         }
 
         mod on_device {
-            use pumice::{Device, DeviceKind};
+            use pumice::Device;
 
             pub(super) fn open() -> Device {
-                Device::from_runtime(pumice_tests::device::open(&Default::default()), DeviceKind::Gpu)
+                pumice_tests::device::facade()
             }
 
             $(

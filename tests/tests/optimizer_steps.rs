@@ -324,10 +324,9 @@ mod on_interpreter {
 }
 
 mod on_device {
-    use pumice::{Device, DeviceKind};
 
     #[test]
     fn every_step_is_the_reference_s() {
-        super::all(&Device::from_runtime(pumice_tests::device::open(&Default::default()), DeviceKind::Gpu));
+        super::all(&pumice_tests::device::facade());
     }
 }

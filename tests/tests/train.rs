@@ -9,19 +9,8 @@ use pumice::{
     DType, Device, Graph, GraphBuilder, Options, Precision, Tensor, TensorView, Value, f32, i32, sym,
 };
 use pumice_plan::{Run, StepKind};
+use pumice_tests::draws::numbers;
 use std::collections::BTreeMap;
-
-/// Numbers in [0, 1) that follow from their place.
-fn numbers(seed: u64, count: usize) -> Vec<f32> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 40) as f32 / (1 << 24) as f32
-    };
-    (0..count).map(|_| next()).collect()
-}
 
 /// Points of four classes: the class is the quarter of the plane that the first two numbers lie in.
 fn points(seed: u64, rows: usize) -> Batch {
@@ -595,10 +584,10 @@ macro_rules! on_devices {
         }
 
         mod on_device {
-            use pumice::{Device, DeviceKind};
+            use pumice::Device;
 
             pub(super) fn open() -> Device {
-                Device::from_runtime(pumice_tests::device::open(&Default::default()), DeviceKind::Gpu)
+                pumice_tests::device::facade()
             }
 
             $(

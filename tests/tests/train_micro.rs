@@ -15,6 +15,7 @@ use pumice_cpu_ref::{CustomCall, CustomFailure, CustomOp, CustomOps, CustomTypes
 use pumice_ir::ValueType;
 use pumice_plan::CheckedPlan;
 use pumice_runtime::{DeviceError, HostOps, Loaded};
+use pumice_tests::draws;
 use pumice_types::Target;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,14 +23,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Numbers in [-1, 1) that follow from their place.
 fn numbers(seed: u64, count: usize) -> Vec<f32> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 40) as f32 / (1 << 23) as f32 - 1.0
-    };
-    (0..count).map(|_| next()).collect()
+    draws::numbers(seed, count).into_iter().map(|v| 2.0 * v - 1.0).collect()
 }
 
 const TOKENS: usize = 6;
@@ -659,10 +653,10 @@ macro_rules! on_devices {
         }
 
         mod on_device {
-            use pumice::{Device, DeviceKind};
+            use pumice::Device;
 
             fn open() -> Device {
-                Device::from_runtime(pumice_tests::device::open(&Default::default()), DeviceKind::Gpu)
+                pumice_tests::device::facade()
             }
 
             $(

@@ -3,19 +3,8 @@
 use pumice::ops::mse::Mse;
 use pumice::ops::{BatchNormTraining, Conv, LossReduction};
 use pumice::train::{Batch, Init, Recipe, Schedule, Sgd, TrainOptions, Trainer};
-use pumice::{Device, DeviceKind, Graph, GraphBuilder, Tensor, TensorView, f32, i32, sym};
-
-/// Numbers in [0, 1) that follow from their place.
-fn numbers(seed: u64, count: usize) -> Vec<f32> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 40) as f32 / (1 << 24) as f32
-    };
-    (0..count).map(|_| next()).collect()
-}
+use pumice::{Device, Graph, GraphBuilder, Tensor, TensorView, f32, i32, sym};
+use pumice_tests::draws::numbers;
 
 fn trainer(graph: &Graph, recipe: &Recipe, device: &Device) -> Trainer {
     let mut trainer = Trainer::new(graph, recipe, device, &TrainOptions::default()).expect("a trainer");
@@ -119,7 +108,7 @@ mod on_device {
     use super::*;
 
     fn open() -> Device {
-        Device::from_runtime(pumice_tests::device::open(&Default::default()), DeviceKind::Gpu)
+        pumice_tests::device::facade()
     }
 
     #[test]

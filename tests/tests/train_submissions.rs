@@ -10,23 +10,12 @@ use pumice_cpu_ref::interp::Interpreter;
 use pumice_plan::{CheckedPlan, Span, StepId};
 use pumice_runtime::device::FillWeights;
 use pumice_runtime::{DeviceError, DeviceSession, HostOps, Loaded, RuntimeError, StepTime};
+use pumice_tests::draws::numbers;
 use pumice_types::Target;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Instant;
-
-/// Numbers in [0, 1) that follow from their place.
-fn numbers(seed: u64, count: usize) -> Vec<f32> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 40) as f32 / (1 << 24) as f32
-    };
-    (0..count).map(|_| next()).collect()
-}
 
 /// Seven numbers a row; the first two say which of four classes it is of.
 const WIDTH: usize = 7;
@@ -632,10 +621,10 @@ macro_rules! on_devices {
         }
 
         mod on_device {
-            use pumice::{Device, DeviceKind};
+            use pumice::Device;
 
             fn open() -> Device {
-                Device::from_runtime(pumice_tests::device::open(&Default::default()), DeviceKind::Gpu)
+                pumice_tests::device::facade()
             }
 
             $(

@@ -129,10 +129,9 @@ mod on_interpreter {
 
 mod on_device {
     use super::*;
-    use pumice::DeviceKind;
 
     fn open() -> Device {
-        Device::from_runtime(pumice_tests::device::open(&Default::default()), DeviceKind::Gpu)
+        pumice_tests::device::facade()
     }
 
     fn all_steps(model: &dyn Model) {
