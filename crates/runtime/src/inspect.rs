@@ -10,6 +10,7 @@ use crate::values::{ValueError, Window, to_f32};
 use pumice_plan::{
     Placement, Plan, PlanValue, Program, RegionKind, Span, StepId, Storage, VersionId, VersionOrigin, View,
 };
+use pumice_types::tensor::unravel;
 use pumice_types::{Encoding, Tensor};
 use std::fmt;
 use std::sync::Arc;
@@ -190,14 +191,4 @@ fn view_of(program: &Program, id: VersionId, value: &PlanValue) -> View {
         };
         View::dense(value.dtype(), storage, &value.shape)
     })
-}
-
-/// The index of the `at`-th element, row-major.
-fn unravel(mut at: u64, shape: &[u64]) -> Vec<u64> {
-    let mut index = vec![0; shape.len()];
-    for (i, &extent) in index.iter_mut().zip(shape).rev() {
-        *i = at % extent.max(1);
-        at /= extent.max(1);
-    }
-    index
 }

@@ -70,6 +70,16 @@ pub fn element_count(shape: &[u64]) -> Result<u64, TensorError> {
         .ok_or_else(|| TensorError::TooLarge { shape: shape.to_vec() })
 }
 
+/// The place in each axis of the `at`-th element in row-major order; an extent of 0 counts as 1.
+pub fn unravel(mut at: u64, shape: &[u64]) -> Vec<u64> {
+    let mut index = vec![0; shape.len()];
+    for (i, &extent) in index.iter_mut().zip(shape).rev() {
+        *i = at % extent.max(1);
+        at /= extent.max(1);
+    }
+    index
+}
+
 /// Natural bytes of a tensor of that encoding and shape, as a number.
 ///
 /// # Errors

@@ -6,6 +6,7 @@ use super::error::TrainerError;
 use pumice_plan::{Entry, Plan};
 use pumice_train::{IndexInput, names};
 use pumice_types::TensorView;
+use pumice_types::tensor::unravel;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names that a trainer gives inputs of its own, [`names::INDEX`] of a data set among them.
@@ -44,21 +45,10 @@ impl Inputs {
     pub(super) fn check_indices(&self, name: &str, tensor: &TensorView<'_>) -> Result<(), TrainerError> {
         for input in self.indices.iter().filter(|input| input.name == name) {
             if let Some((at, index)) = input.first_outside(tensor) {
-                let position = position(at as u64, tensor.shape());
+                let position = unravel(at as u64, tensor.shape());
                 return Err(TrainerError::Index { input: input.clone(), position, index });
             }
         }
         Ok(())
     }
-}
-
-/// The place in each axis of an element that has a place in row-major order.
-fn position(mut at: u64, shape: &[u64]) -> Vec<u64> {
-    let mut places: Vec<u64> = Vec::new();
-    for extent in shape.iter().rev() {
-        places.push(at % (*extent).max(1));
-        at /= (*extent).max(1);
-    }
-    places.reverse();
-    places
 }
