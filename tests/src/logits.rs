@@ -187,8 +187,9 @@ fn fed(session: &mut Session, ids: &[i32]) -> Result<Vec<f32>, RuntimeError> {
 /// # Panics
 /// If the file is no model of this architecture or cannot be loaded.
 pub fn load(fixture: &crate::Fixture, path: &Path, context: Option<u64>) -> Executable {
-    use pumice_models::{LlamaFile, LlamaOptions, specialize};
-    let file = LlamaFile::open(path, &LlamaOptions::default().context(context));
-    let model = file.and_then(LlamaFile::model).unwrap_or_else(|e| panic!("{e}"));
+    use pumice_models::{CacheType, LanguageModel, LanguageOptions, specialize};
+    let options = LanguageOptions::default().context(context).cache(CacheType::F32);
+    let file = LanguageModel::open(path, &options);
+    let model = file.and_then(LanguageModel::model).unwrap_or_else(|e| panic!("{e}"));
     fixture.model(&model, &pumice_compile::Options::default().specializations(specialize::decoder()))
 }

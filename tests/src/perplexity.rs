@@ -5,7 +5,7 @@
 
 use crate::Fixture;
 use pumice_compile::Options;
-use pumice_models::{LlamaFile, LlamaOptions};
+use pumice_models::{CacheType, LanguageModel, LanguageOptions};
 use pumice_runtime::Session;
 use pumice_types::{Precision, TensorView};
 use std::path::Path;
@@ -30,8 +30,8 @@ pub fn of_text(
     [tokens, window]: [usize; 2],
     precision: Precision,
 ) -> Perplexity {
-    let options = LlamaOptions::default().context(window as u64 + 1);
-    let file = LlamaFile::open(model, &options).unwrap_or_else(|e| panic!("{e}"));
+    let options = LanguageOptions::default().context(window as u64 + 1).cache(CacheType::F32);
+    let file = LanguageModel::open(model, &options).unwrap_or_else(|e| panic!("{e}"));
     let tokenizer = file.tokenizer().unwrap_or_else(|e| panic!("{e}"));
     let first = tokenizer.bos().expect("a token that begins texts") as i32;
     let ids: Vec<i32> =

@@ -6,9 +6,9 @@
 
 use pumice_compile::Options;
 use pumice_import::{Model, SafetensorsFile, WeightSource};
-use pumice_models::{LanguageFile, LanguageFolder, LlamaOptions, ModelError, specialize};
+use pumice_models::{CacheType, LanguageModel, LanguageOptions, ModelError, specialize};
 use pumice_tests::{Fixture, files};
-use pumice_types::{DType, TensorView};
+use pumice_types::TensorView;
 use std::path::PathBuf;
 
 /// Lengths of the pieces in which 64 tokens are read.
@@ -65,31 +65,23 @@ impl Case {
     }
 
     fn family(&self) -> &'static str {
-        self.read(LanguageFolder::open(&self.folder, &LlamaOptions::default())).family()
+        self.open(From::Folder, CacheType::F32).family()
+    }
+
+    fn open(&self, from: From, cache: CacheType) -> LanguageModel {
+        let path = match from {
+            From::Folder => self.folder.clone(),
+            From::Gguf => self.gguf(),
+        };
+        self.read(LanguageModel::open(path, &LanguageOptions::default().cache(cache)))
     }
 
     fn without_caches(&self, from: From) -> Model {
-        let options = LlamaOptions::default();
-        self.read(match from {
-            From::Folder => {
-                LanguageFolder::open(&self.folder, &options).and_then(|read| read.recompute_model())
-            }
-            From::Gguf => LanguageFile::open(self.gguf(), &options).and_then(LanguageFile::recompute_model),
-        })
+        self.read(self.open(from, CacheType::F32).recompute_model())
     }
 
-    fn with_caches(&self, from: From, cache: DType) -> Model {
-        let options = LlamaOptions::default();
-        self.read(match from {
-            From::Folder => LanguageFolder::open(&self.folder, &options).and_then(|mut read| {
-                read.config.cache = cache;
-                read.model()
-            }),
-            From::Gguf => LanguageFile::open(self.gguf(), &options).and_then(|mut read| {
-                read.config.cache = cache;
-                read.model()
-            }),
-        })
+    fn with_caches(&self, from: From, cache: CacheType) -> Model {
+        self.read(self.open(from, cache).model())
     }
 
     fn read<T>(&self, read: Result<T, ModelError>) -> T {
@@ -120,7 +112,7 @@ fn whole(fixture: &Fixture, case: &Case, from: From) -> f32 {
 }
 
 /// The logits after each piece; the largest distance.
-fn in_pieces(fixture: &Fixture, case: &Case, from: From, cache: DType) -> f32 {
+fn in_pieces(fixture: &Fixture, case: &Case, from: From, cache: CacheType) -> f32 {
     let options = Options::default().specializations(specialize::decoder());
     let exe = fixture.model(&case.with_caches(from, cache), &options);
     let mut session = exe.session().expect("a session");
@@ -141,7 +133,8 @@ fn logits_are_those_of_transformers(fixture: &Fixture) {
     for case in cases() {
         for from in case.sources() {
             let whole = whole(fixture, &case, from);
-            let [wide, half] = [DType::F32, DType::F16].map(|cache| in_pieces(fixture, &case, from, cache));
+            let [wide, half] =
+                [CacheType::F32, CacheType::F16].map(|cache| in_pieces(fixture, &case, from, cache));
             let told =
                 format!("{} {from:?}: whole {whole:.1e}, in pieces {wide:.1e}, f16 {half:.1e}", case.name);
             println!("{told}");

@@ -4,7 +4,7 @@
 //! The file is the one that `PUMICE_SMOLLM2` names, or the one `cargo xtask demo` downloaded; the tests fail without
 //! it, and `cargo xtask test` leaves them out and says so.
 
-use pumice_models::{LlamaFile, LlamaOptions, Message};
+use pumice_models::{ChatTemplate, LanguageModel, LanguageOptions, Message};
 use pumice_tests::logits::{Goldens, TOLERANCE, load};
 use pumice_tests::share::Share;
 use pumice_tests::{Fixture, files, perplexity};
@@ -48,8 +48,9 @@ mod with_smollm2 {
     #[test]
     fn tokens_of_two_thousand_lines_are_those_of_the_python_package() {
         let golden = golden("text.json");
-        let tokenizer =
-            LlamaFile::open(file(), &LlamaOptions::default()).and_then(|f| f.tokenizer()).expect("text");
+        let tokenizer = LanguageModel::open(file(), &LanguageOptions::default())
+            .and_then(|f| f.tokenizer())
+            .expect("text");
         let (lines, wanted) = (strings(&golden["lines"]), golden["ids"].as_array().expect("lists"));
         assert_eq!((lines.len(), wanted.len()), (2000, 2000));
         for (line, wanted) in lines.iter().zip(wanted) {
@@ -60,9 +61,10 @@ mod with_smollm2 {
     #[test]
     fn its_chat_template_writes_what_jinja2_writes() {
         let golden = golden("text.json");
-        let file = LlamaFile::open(file(), &LlamaOptions::default()).expect("a model");
-        let (tokenizer, template) = (file.tokenizer().expect("text"), file.chat_template().expect("read"));
-        let template = template.expect("it has one");
+        let file = LanguageModel::open(file(), &LanguageOptions::default()).expect("a model");
+        let tokenizer = file.tokenizer().expect("text");
+        let template = file.chat_template_source().expect("read").expect("it has one");
+        let template = ChatTemplate::new(&template).expect("a template");
         let special = |id: Option<u32>| tokenizer.decode(&[id.expect("it has one")]);
         let (bos, eos) = (special(tokenizer.bos()), special(tokenizer.eos()));
         let conversations: Vec<Vec<Message>> =
@@ -79,8 +81,9 @@ mod with_smollm2 {
     /// The golden logits are those of the prompts that stand beside them.
     #[test]
     fn the_golden_prompts_are_these_texts() {
-        let tokenizer =
-            LlamaFile::open(file(), &LlamaOptions::default()).and_then(|f| f.tokenizer()).expect("text");
+        let tokenizer = LanguageModel::open(file(), &LanguageOptions::default())
+            .and_then(|f| f.tokenizer())
+            .expect("text");
         let goldens = Goldens::open(&Goldens::smollm2());
         let texts = strings(&golden("prompts.json"));
         assert_eq!((texts.len(), goldens.prompts.len(), goldens.steps()), (10, 10, 64));

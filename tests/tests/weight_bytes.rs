@@ -4,7 +4,9 @@
 use pumice_compile::{Options, compile};
 use pumice_cpu_ref::RefEval;
 use pumice_ir::Graph;
-use pumice_models::{EncoderFolder, EncoderOptions, LlamaFile, LlamaOptions, SentenceOverrides, specialize};
+use pumice_models::{
+    EncoderFolder, EncoderOptions, LanguageModel, LanguageOptions, SentenceOverrides, specialize,
+};
 use pumice_plan::{Plan, RegionKind, VersionOrigin};
 use pumice_tests::files;
 use pumice_types::Target;
@@ -94,8 +96,8 @@ mod with_smollm2 {
         let path = files::smollm2().expect("SmolLM2-135M-Instruct (PUMICE_SMOLLM2, or `cargo xtask demo`)");
         let file = pumice_import::GgufFile::open(&path).expect("a file");
         let tensors = file.tensors().map(|(_, t)| t.bytes.expect("an encoding that is read").0).sum();
-        let model = LlamaFile::open(&path, &LlamaOptions::default().context(Some(512)));
-        let model = model.and_then(LlamaFile::model).expect("a model");
+        let model = LanguageModel::open(&path, &LanguageOptions::default().context(Some(512)));
+        let model = model.and_then(LanguageModel::model).expect("a model");
         check("SmolLM2", &plans(&model.graph, specialize::decoder()), tensors);
     }
 }

@@ -11,7 +11,8 @@ use pumice::{Graph, OptOptions, Options, Placement, Plan};
 use pumice_models::decoder::{DecoderConfig, decoder_graph};
 use pumice_models::offline::OfflineEncoder;
 use pumice_models::{
-    Cuts, EncoderFolder, EncoderOptions, LlamaFile, LlamaOptions, ModelError, SentenceOverrides, specialize,
+    Cuts, EncoderFolder, EncoderOptions, LanguageModel, LanguageOptions, ModelError, SentenceOverrides,
+    specialize,
 };
 use pumice_types::{Table, Target};
 
@@ -113,10 +114,10 @@ fn graph(model: &str) -> Outcome<Program> {
         let graph = pumice_ir::text::read(&text).map_err(|e| Failure::said(format!("{model}: {e}")))?;
         return Ok((graph, Cuts::new()));
     }
-    if path.is_dir() {
+    if path.is_dir() && !LanguageModel::is_in_folder(path).map_err(named)? {
         return encoder(path).map_err(named);
     }
-    if kind(path)? == Kind::Gguf {
+    if path.is_dir() || kind(path)? == Kind::Gguf {
         return decoder(path).map_err(named);
     }
     let known = BUILT_IN.map(|(name, _)| name).join(", ");
@@ -132,7 +133,7 @@ fn encoder(path: &Path) -> Result<Program, ModelError> {
 }
 
 fn decoder(path: &Path) -> Result<Program, ModelError> {
-    let file = LlamaFile::open(path, &LlamaOptions::default())?;
+    let file = LanguageModel::open(path, &LanguageOptions::default())?;
     Ok((file.model()?.graph, specialize::decoder()))
 }
 

@@ -10,7 +10,6 @@ pub mod encoder;
 pub mod error;
 pub mod fuzz;
 pub mod language;
-pub mod llama;
 pub mod offline;
 pub mod sentence;
 pub mod specialize;
@@ -20,12 +19,10 @@ pub mod tokenizer;
 pub use config::{Activation, EncoderConfig, Family};
 pub use encoder::{EncoderFolder, EncoderOptions, encoder_graph};
 pub use error::{ModelError, Note};
-pub use language::{LanguageFile, LanguageFolder};
-pub use llama::{LlamaFile, LlamaOptions};
+pub use language::{CacheType, LanguageModel, LanguageOptions};
 pub use sentence::{Pooling, SentenceOverrides, SentenceSpec};
 pub use specialize::Cuts;
 pub use text::{
-    ChatTemplate, DecodeStream, Message, PreTokenizer, Sampler, Sampling, TextError, TextTokenizer,
-    Vocabulary,
+    ChatTemplate, DecodeStream, Draws, Message, PreTokenizer, Sampler, TextError, TextTokenizer, Vocabulary,
 };
 pub use tokenizer::{Encoded, SentenceTokenizer, TokenBatch};

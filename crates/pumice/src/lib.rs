@@ -70,7 +70,8 @@ pub use pumice_ir::{
 };
 #[cfg(feature = "models")]
 pub use pumice_models::{
-    EncoderOptions, LlamaOptions, Message, ModelError, Note, Pooling, Sampling, SentenceOverrides, TextError,
+    CacheType, EncoderOptions, LanguageOptions, Message, ModelError, Note, Pooling, Sampler,
+    SentenceOverrides, TextError,
 };
 pub use pumice_plan::check::CheckError;
 pub use pumice_plan::kernel::{Feature, RegisterError};

@@ -1,6 +1,6 @@
 //! What a generator refuses: numbers that are no tokens, and logits that are no numbers.
 
-use pumice::generate::{GenerateOptions, Generated, Generator, Request, Sampling};
+use pumice::generate::{GenerateOptions, Generated, Generator, Request, Sampler};
 use pumice::{Device, Error, Executable};
 use pumice_models::ModelError;
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ fn generator() -> Generator {
 }
 
 fn answer(generator: &mut Generator, prompt: &[u32], temperature: f32) -> Result<Generated, Error> {
-    let request = Request { tokens: 6, sampling: Sampling { temperature, ..Sampling::default() } };
+    let request = Request::default().tokens(6).sampler(Sampler::default().temperature(temperature));
     generator.generate(prompt, &request, |_| ControlFlow::Continue(()))
 }
 

@@ -10,7 +10,7 @@ mod make;
 
 use pumice::{Device, Options};
 use pumice_import::{GgufFile, WeightBytes, WeightSource};
-use pumice_models::{LlamaFile, LlamaOptions, specialize};
+use pumice_models::{LanguageModel, LanguageOptions, specialize};
 use pumice_types::{ByteSource, Precision, SourceError, Stored, TensorView};
 use std::time::Instant;
 
@@ -46,11 +46,11 @@ fn load(path: &str, rest: &[&str]) -> Result<(), Failure> {
     let host_before_mib = status("VmRSS")?;
     let begin = Instant::now();
     let context = context.max(prompt + 256);
-    let mut choices = LlamaOptions::default().context(context);
+    let mut choices = LanguageOptions::default().context(context);
     if prompt > 0 {
         choices = choices.max_new(prompt);
     }
-    let file = LlamaFile::open(path, &choices)?;
+    let file = LanguageModel::open(path, &choices)?;
     let model = file.model()?;
     model.check()?;
     let open_s = begin.elapsed().as_secs_f64();

@@ -31,7 +31,7 @@ mod run {
 
     use indicatif::{ProgressBar, ProgressStyle};
     use pumice::embed::{EmbedOptions, Embedder, similarity_table};
-    use pumice::generate::{GenerateOptions, Generator, Message, Prompt, Request, Sampling};
+    use pumice::generate::{GenerateOptions, Generator, Heard, Message, Prompt, Request};
     use pumice::{Device, DeviceChoice, DeviceKind};
     use pumice_plan::print::summary;
     use pumice_vulkan::DeviceOptions;
@@ -120,10 +120,10 @@ mod run {
         drop(opening);
         let ids = generator.prompt_ids(&prompt).map_err(failed)?;
         say(&format!("\n> {QUESTION}\n"))?;
-        let request = Request { tokens: ANSWER_TOKENS, sampling: Sampling::default() };
-        let made = generator.generate(&ids, &request, |piece| match say(piece) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
+        let request = Request::default().tokens(ANSWER_TOKENS);
+        let made = generator.generate(&ids, &request, |heard| match heard {
+            Heard::Text(piece) if say(piece).is_err() => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
         });
         let made = made.map_err(failed)?;
         let (first, rate) = (made.prompt_time.as_secs_f64(), made.decode_rate());

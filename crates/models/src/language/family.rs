@@ -1,10 +1,10 @@
 //! What a family of language models is: how its configuration is read, and what its tensors are called.
 
 use super::keys::Keys;
+use super::options::LanguageOptions;
 use super::rotary::{Rotary, Sizes, Style, rotary};
 use crate::decoder::{DecoderConfig, Layer, LayerWeight, Norm};
 use crate::error::ModelError;
-use crate::llama::{LlamaOptions, new_tokens, planned_context};
 use pumice_ir::FloatRange;
 use pumice_types::DType;
 
@@ -95,6 +95,8 @@ pub(crate) struct Basics {
     pub planned: u64,
     /// Tokens that one run takes at most.
     pub max_new: u64,
+    /// How keys and values are kept.
+    pub cache: DType,
 }
 
 impl Basics {
@@ -102,7 +104,7 @@ impl Basics {
     ///
     /// # Errors
     /// A size that is missing or contradicts another; a context that is too long.
-    pub fn read(keys: &Keys<'_>, sizes: &SizeKeys, options: &LlamaOptions) -> Result<Basics, ModelError> {
+    pub fn read(keys: &Keys<'_>, sizes: &SizeKeys, options: &LanguageOptions) -> Result<Basics, ModelError> {
         let (hidden, heads) = (keys.count(sizes.hidden)?, keys.count(sizes.heads)?);
         let kv_heads = keys.count_if_any("num_key_value_heads")?.unwrap_or(heads);
         if !heads.is_multiple_of(kv_heads) {
@@ -118,7 +120,7 @@ impl Basics {
             }
         };
         let trained = keys.count(sizes.context)?;
-        let planned = planned_context(options, trained)?;
+        let planned = options.planned(trained)?;
         Ok(Basics {
             vocab: keys.count("vocab_size")?,
             hidden,
@@ -129,7 +131,8 @@ impl Basics {
             feed: keys.count_if_any(sizes.feed)?.unwrap_or(4 * hidden),
             trained,
             planned,
-            max_new: new_tokens(options, planned)?,
+            max_new: options.new_tokens(planned)?,
+            cache: options.cache.dtype(),
         })
     }
 
@@ -166,7 +169,7 @@ impl Basics {
             logit_softcap: 0.0,
             capacity: self.planned,
             max_new: self.max_new,
-            cache: DType::F32,
+            cache: self.cache,
             end_of_sequence: Vec::new(),
         }
     }

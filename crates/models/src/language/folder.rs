@@ -1,97 +1,148 @@
 //! A language model in a Hugging Face folder.
 
 use super::family::Family;
+use super::model::Read;
+use super::options::LanguageOptions;
+use super::source::{Make, SAME_MODEL, no_other_tensor};
 use super::weights::{DERIVED, FolderWeights};
-use super::{CONFIG, Read, no_other_tensor};
-use crate::decoder::{DecoderConfig, decoder_graph_of, recompute_graph_of};
-use crate::error::{ModelError, Note};
-use crate::llama::LlamaOptions;
+use super::{CONFIG, family_of};
+use crate::decoder::DecoderConfig;
+use crate::error::ModelError;
 use crate::sentence::CONFIG_LIMIT;
+use crate::text::TextTokenizer;
 use pumice_import::{ImportError, Model, ModelFolder, WeightSource};
-use pumice_ir::Graph;
-use std::path::Path;
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+
+const GENERATION: &str = "generation_config.json";
+const TOKENIZER: &str = "tokenizer.json";
+const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
+const TEMPLATE: &str = "chat_template.jinja";
 
 /// A folder whose configuration has been read.
-pub struct LanguageFolder {
+pub(super) struct LanguageFolder {
     files: ModelFolder,
-    family: &'static Family,
-    /// Shape of the model, with the context chosen.
-    pub config: DecoderConfig,
-    /// Tokens that the model was trained for.
-    pub trained_context: u64,
-    /// What the user should know.
-    pub notes: Vec<Note>,
 }
 
 impl LanguageFolder {
     /// Reads a folder's configuration; opens no weights.
-    ///
-    /// # Errors
-    /// A folder without `config.json`; a key that is missing, contradicts another, or asks for what is not supported
-    /// ([`ModelError::Field`]); a context that is too long ([`ModelError::Option`]).
-    pub fn open(path: impl AsRef<Path>, options: &LlamaOptions) -> Result<LanguageFolder, ModelError> {
+    pub fn open(path: &Path, options: &LanguageOptions) -> Result<(LanguageFolder, Read), ModelError> {
         let files = ModelFolder::open(path)?;
-        let text = files.read_text(CONFIG, CONFIG_LIMIT)?.ok_or_else(|| ImportError::Missing {
-            path: files.file(CONFIG),
-            remedy: "give a model folder in Hugging Face layout: config.json and model.safetensors"
-                .to_owned(),
-        })?;
-        let read = Read::of_config(&files.file(CONFIG), &text, options)?;
-        let Read { family, config, trained_context, notes } = read;
-        Ok(LanguageFolder { files, family, config, trained_context, notes })
+        let read = Read::of_config(&files.file(CONFIG), &config_text(&files)?, options)?;
+        Ok((LanguageFolder { files }, read))
     }
 
-    /// The family's name.
-    pub fn family(&self) -> &'static str {
-        self.family.name
+    /// The file of the vocabulary.
+    pub fn vocabulary_file(&self) -> PathBuf {
+        self.files.file(TOKENIZER)
     }
 
-    /// The graph of [`decoder_graph`](crate::decoder::decoder_graph) over the folder's tensors.
-    ///
-    /// # Errors
-    /// Tensors that are missing, whose extents are not the configuration's, or that the model does not have.
-    pub fn model(&self) -> Result<Model, ModelError> {
-        self.model_by(|weights| decoder_graph_of(self.family.name, &self.config, weights))
+    /// Tokens that end an answer: of `generation_config.json`, else of `config.json`, a number or a list.
+    pub fn end_of_sequence(&self, vocab: u64) -> Result<Vec<u32>, ModelError> {
+        const KEY: &str = "eos_token_id";
+        for name in [GENERATION, CONFIG] {
+            let Some(map) = self.object(name)? else { continue };
+            let ids: Vec<&Value> = match map.get(KEY) {
+                None | Some(Value::Null) => continue,
+                Some(Value::Array(list)) => list.iter().collect(),
+                Some(one) => vec![one],
+            };
+            let id = |value: &Value| {
+                let id = value.as_u64().filter(|&id| id < vocab).and_then(|id| u32::try_from(id).ok());
+                id.ok_or_else(|| {
+                    let problem = format!("has {value}, and the model's tokens are 0 to {}", vocab - 1);
+                    self.wrong(name, KEY, problem)
+                })
+            };
+            let mut ids = ids.into_iter().map(id).collect::<Result<Vec<u32>, _>>()?;
+            ids.sort_unstable();
+            ids.dedup();
+            return Ok(ids);
+        }
+        Ok(Vec::new())
     }
 
-    /// The graph of [`recompute_graph`](crate::decoder::recompute_graph) over the folder's tensors: logits of every
-    /// token of a text, without caches.
-    ///
-    /// # Errors
-    /// As [`LanguageFolder::model`].
-    pub fn recompute_model(&self) -> Result<Model, ModelError> {
-        self.model_by(|weights| recompute_graph_of(self.family.name, &self.config, weights))
+    /// The folder's tokenizer.
+    pub fn tokenizer(&self) -> Result<TextTokenizer, ModelError> {
+        Err(self.wrong(TOKENIZER, "model", "is not read yet".to_owned()))
     }
 
-    fn model_by(
-        &self,
-        graph: impl FnOnce(&FolderWeights<'_>) -> Result<Graph, ModelError>,
+    /// The source of the chat template: a file of its own, or a key of `tokenizer_config.json`.
+    pub fn chat_template(&self) -> Result<Option<String>, ModelError> {
+        if let Some(text) = self.files.read_text(TEMPLATE, CONFIG_LIMIT)? {
+            return Ok(Some(text));
+        }
+        let Some(map) = self.object(TOKENIZER_CONFIG)? else { return Ok(None) };
+        match map.get("chat_template") {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(self.wrong(TOKENIZER_CONFIG, "chat_template", "is no text".to_owned())),
+        }
+    }
+
+    /// A file that holds an object, if it is there.
+    fn object(&self, name: &str) -> Result<Option<Map<String, Value>>, ModelError> {
+        let Some(text) = self.files.read_text(name, CONFIG_LIMIT)? else { return Ok(None) };
+        let json = |source| ImportError::Json { path: self.files.file(name), source };
+        Ok(Some(serde_json::from_str(&text).map_err(json)?))
+    }
+
+    /// The graph that `make` makes, over the folder's tensors.
+    pub fn model(
+        self,
+        family: &'static Family,
+        config: &DecoderConfig,
+        make: &Make<'_>,
     ) -> Result<Model, ModelError> {
         let weights = self.files.weights()?;
-        self.check_layers(weights.as_ref())?;
-        let names = self.family.names;
-        let graph = graph(&FolderWeights { names, source: weights.as_ref() })?;
+        self.check_layers(family, config, weights.as_ref())?;
+        let graph = make(&FolderWeights { names: family.names, source: weights.as_ref() })?;
         let model = Model { graph, weights };
         model.check()?;
-        let output = format!("{}.weight", names.output);
+        let output = format!("{}.weight", family.names.output);
         no_other_tensor(&model, |name| {
-            (self.config.tied && name == output) || DERIVED.iter().any(|end| name.ends_with(end))
+            (config.tied && name == output) || DERIVED.iter().any(|end| name.ends_with(end))
         })?;
         Ok(model)
     }
 
     /// Before anything is made for each layer, the weights have that many.
-    fn check_layers(&self, weights: &dyn WeightSource) -> Result<(), ModelError> {
-        let (layers, tensors) = (self.config.layers.len(), weights.names().len());
+    fn check_layers(
+        &self,
+        family: &Family,
+        config: &DecoderConfig,
+        weights: &dyn WeightSource,
+    ) -> Result<(), ModelError> {
+        let (layers, tensors) = (config.layers.len(), weights.names().len());
         if layers <= tensors {
             return Ok(());
         }
-        Err(self
-            .wrong(self.family.sizes.layers, format!("is {layers}, and the weights are {tensors} tensors")))
+        let problem = format!("is {layers}, and the weights are {tensors} tensors");
+        Err(self.wrong(CONFIG, family.sizes.layers, problem))
     }
 
-    fn wrong(&self, field: &str, problem: String) -> ModelError {
-        let remedy = "take the file of the weights that you have".to_owned();
-        ModelError::Field { file: self.files.file(CONFIG), field: field.to_owned(), problem, remedy }
+    fn wrong(&self, file: &str, field: &str, problem: String) -> ModelError {
+        let (file, remedy) = (self.files.file(file), SAME_MODEL.to_owned());
+        ModelError::Field { file, field: field.to_owned(), problem, remedy }
     }
+}
+
+fn config_text(files: &ModelFolder) -> Result<String, ModelError> {
+    let text = files.read_text(CONFIG, CONFIG_LIMIT)?;
+    Ok(text.ok_or_else(|| ImportError::Missing {
+        path: files.file(CONFIG),
+        remedy: "give a model folder in Hugging Face layout: config.json and model.safetensors".to_owned(),
+    })?)
+}
+
+/// Whether a folder's configuration is of a family that is known.
+///
+/// # Errors
+/// A folder without a configuration, one that is no JSON.
+pub(super) fn is_language_model(path: &Path) -> Result<bool, ModelError> {
+    let files = ModelFolder::open(path)?;
+    let text = config_text(&files)?;
+    let json = |source| ImportError::Json { path: files.file(CONFIG), source };
+    let map: Map<String, Value> = serde_json::from_str(&text).map_err(json)?;
+    Ok(map.get("model_type").and_then(Value::as_str).is_some_and(|name| family_of(name).is_some()))
 }

@@ -36,6 +36,23 @@ const READ: &[&str] = &[
     "tensor_data_layout",
 ];
 
+/// Keys that do nothing where they are 0, for architectures that have no use of their own for them.
+const OFF_AT_0: &[&str] = &[
+    "attn_logit_softcapping",
+    "final_logit_softcapping",
+    "attention.clamp_kqv",
+    "attention.max_alibi_bias",
+    "attention.layer_norm_epsilon",
+    "attention.group_norm_epsilon",
+    "expert_count",
+    "expert_used_count",
+    "expert_shared_count",
+    "expert_feed_forward_length",
+];
+
+/// Factors, which do nothing where they are 1; 0 stands for none.
+const OFF_AT_1: &[&str] = &["logit_scale", "residual_scale", "embedding_scale", "rope.scale_linear"];
+
 /// Elements of a list that is about layers.
 const MOST: usize = 1024;
 
@@ -53,15 +70,15 @@ impl GgufSettings<'_> {
     /// # Errors
     /// A list that is too long, widths that differ, angles that are scaled in a way that is not known.
     pub fn said(&self, family: &Family) -> Result<Said, ModelError> {
-        let mut said = Said { map: Map::new(), own: Vec::new() };
+        self.refuse_part()?;
+        let mut said = Said { map: Map::new(), own: Vec::new(), is_strict: true };
         let prefix = format!("{}.", self.architecture);
         for (key, value) in self.file.metadata().iter() {
             let Some(name) = key.strip_prefix(&prefix).filter(|name| !READ.contains(name)) else { continue };
-            // No window is a window of 0.
-            if name == "attention.sliding_window" && value.number() == Some(0.0) {
+            let known = self.gguf.keys.iter().chain(COMMON).find(|(own, _)| *own == name);
+            if self.does_nothing(name, value, known.is_some()) {
                 continue;
             }
-            let known = self.gguf.keys.iter().chain(COMMON).find(|(own, _)| *own == name);
             // What nobody knows keeps its name, and is refused by it.
             let to = known.map_or(key, |(_, to)| family.sizes.named(to));
             said.map.insert(to.to_owned(), self.value(key, value)?);
@@ -79,25 +96,67 @@ impl GgufSettings<'_> {
         Ok(said)
     }
 
+    /// Whether a key has the value that stands for what is done anyway. `is_known`: it is read where it has another.
+    fn does_nothing(&self, name: &str, value: &GgufValue, is_known: bool) -> bool {
+        let number = value.number();
+        let is = |wanted: f64| number.is_some_and(|x| (x - wanted).abs() <= 1e-6 * wanted);
+        match name {
+            // No window is a window of 0, or one that holds all that the model takes.
+            "attention.sliding_window" => {
+                is(0.0) || number.zip(self.number("context_length")).is_some_and(|(x, all)| x >= all)
+            }
+            _ if is_known => false,
+            "attention.causal" => matches!(value, GgufValue::Bool(true)),
+            "use_parallel_residual" => matches!(value, GgufValue::Bool(false)),
+            "attention.scale" => is(0.0) || self.width().is_some_and(|width| is(width.sqrt().recip())),
+            _ if OFF_AT_0.contains(&name) => is(0.0),
+            _ if OFF_AT_1.contains(&name) => is(0.0) || is(1.0),
+            _ => false,
+        }
+    }
+
+    /// The width of a head.
+    fn width(&self) -> Option<f64> {
+        let of_hidden = || {
+            let (all, heads) = (self.number("embedding_length")?, self.number("attention.head_count")?);
+            Some((all / heads).floor())
+        };
+        self.number("attention.key_length").or_else(of_hidden)
+    }
+
+    /// A file of several holds a part of the model.
+    fn refuse_part(&self) -> Result<(), ModelError> {
+        let m = self.file.metadata();
+        match (m.u64_if_any("split.count")?, m.u64_if_any("split.no")?) {
+            (Some(count), no) if count > 1 => {
+                let problem = format!("is {count}: this file is part {} of so many", no.unwrap_or(0) + 1);
+                let remedy = "put the parts together first (llama-gguf-split --merge)".to_owned();
+                let (file, field) = (self.path.to_owned(), "split.count".to_owned());
+                Err(ModelError::Field { file, field, problem, remedy })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Rotary settings.
     fn rotary(&self, said: &mut Said) -> Result<(), ModelError> {
         let number = |name: &str| self.number(name);
-        let width = match said.map.get("head_dim").and_then(Value::as_f64) {
-            Some(width) => Some(width),
-            None => number("embedding_length")
-                .zip(number("attention.head_count"))
-                .map(|(all, n)| (all / n).floor()),
-        };
+        let width = self.width();
         if number("attention.value_length").zip(width).is_some_and(|(values, keys)| values != keys) {
             let problem = "is not as wide as keys, and both must be one here".to_owned();
             return Err(self.wrong("attention.value_length", problem));
         }
         let mut settings = Map::new();
         if let Some((rotated, width)) = number("rope.dimension_count").zip(width) {
-            settings.insert("partial_rotary_factor".to_owned(), json!(rotated / width));
+            let name = "partial_rotary_factor";
+            settings.insert(name.to_owned(), json!(rotated / width));
+            said.own.push((name.to_owned(), self.key("rope.dimension_count")));
         }
-        let scaling = self.file.metadata().str_if_any(&self.key("rope.scaling.type"))?.unwrap_or("none");
-        match (scaling, number("rope.scaling.factor")) {
+        let factor = number("rope.scaling.factor").filter(|&factor| factor != 0.0);
+        // A factor alone is linear.
+        let without = if factor.is_some_and(|factor| factor != 1.0) { "linear" } else { "none" };
+        let scaling = self.file.metadata().str_if_any(&self.key("rope.scaling.type"))?.unwrap_or(without);
+        match (scaling, factor) {
             // Factors are tensors, and the magnitude a key.
             ("none" | "longrope", _) => {}
             ("linear", Some(factor)) => {
@@ -109,7 +168,9 @@ impl GgufSettings<'_> {
                 return Err(self.wrong("rope.scaling.type", problem));
             }
         }
-        said.map.insert("rope_parameters".to_owned(), settings.into());
+        if !settings.is_empty() {
+            said.map.insert("rope_parameters".to_owned(), settings.into());
+        }
         Ok(())
     }
 
@@ -172,7 +233,10 @@ impl GgufSettings<'_> {
             GgufValue::Array(GgufArray::I32(all)) => list(all.iter().map(|&n| n.into()).collect()),
             GgufValue::Array(GgufArray::U32(all)) => list(all.iter().map(|&n| n.into()).collect()),
             GgufValue::Array(_) => return Err(self.wrong_key(key, "is a list that is not known".to_owned())),
-            number => number.number().map_or(Value::Null, exact),
+            other => {
+                let number = other.number().filter(|x| x.is_finite());
+                exact(number.ok_or_else(|| self.wrong_key(key, format!("is {value}, not a number")))?)
+            }
         })
     }
 

@@ -18,6 +18,8 @@ pub(crate) struct Said {
     pub map: Map<String, Value>,
     /// By name there, the file's own.
     pub own: Vec<(String, String)>,
+    /// Whether a key that nobody asks for is refused whatever its value: it is one of the architecture.
+    pub is_strict: bool,
 }
 
 /// The keys of a configuration, or of an object inside it.
@@ -25,6 +27,7 @@ pub(crate) struct Keys<'k> {
     file: &'k Path,
     /// Names that the file has for some of them.
     own: &'k [(String, String)],
+    is_strict: bool,
     /// Path of the object inside the file: empty, or ending in a dot.
     prefix: String,
     map: &'k Map<String, Value>,
@@ -33,8 +36,8 @@ pub(crate) struct Keys<'k> {
 
 impl<'k> Keys<'k> {
     pub fn new(file: &'k Path, said: &'k Said) -> Keys<'k> {
-        let Said { map, own } = said;
-        Keys { file, own, prefix: String::new(), map, read: RefCell::default() }
+        let Said { map, own, is_strict } = said;
+        Keys { file, own, is_strict: *is_strict, prefix: String::new(), map, read: RefCell::default() }
     }
 
     /// An error about a key.
@@ -66,7 +69,8 @@ impl<'k> Keys<'k> {
             None => Ok(None),
             Some(Value::Object(map)) => {
                 let prefix = format!("{}{key}.", self.prefix);
-                Ok(Some(Keys { file: self.file, own: &[], prefix, map, read: RefCell::default() }))
+                let is_strict = self.is_strict;
+                Ok(Some(Keys { file: self.file, own: &[], is_strict, prefix, map, read: RefCell::default() }))
             }
             Some(other) => Err(self.wrong(key, format!("is {other}, not an object"), GET_AGAIN)),
         }
@@ -155,13 +159,14 @@ impl<'k> Keys<'k> {
         Err(self.wrong(key, format!("is {}, which is not supported", !wanted), "use a model without it"))
     }
 
-    /// Refuses every key that was not read: those whose value switches something on. `ignored` are names with the
-    /// reason why they say nothing about values. What is left and does nothing comes back.
+    /// Refuses every key that was not read: those whose value switches something on, or all of an architecture's own.
+    /// `ignored` are names with the reason why they say nothing about values. What is left and does nothing comes back.
     pub fn refuse_others(&self, ignored: &[(&str, &str)]) -> Result<Vec<&'k str>, ModelError> {
         let read = self.read.borrow();
         let is_known = |key: &str| read.contains(key) || ignored.iter().any(|(name, _)| *name == key);
         let others = self.map.iter().filter(|(key, _)| !is_known(key));
-        let (on, off): (Vec<_>, Vec<_>) = others.partition(|(_, value)| says_something(value));
+        let (on, off): (Vec<_>, Vec<_>) =
+            others.partition(|(_, value)| self.is_strict || says_something(value));
         match on.first() {
             None => Ok(off.into_iter().map(|(key, _)| key.as_str()).collect()),
             Some((key, value)) => {

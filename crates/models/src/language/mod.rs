@@ -10,21 +10,23 @@ mod file;
 mod folder;
 mod gguf;
 mod keys;
+mod model;
+mod options;
 mod rotary;
+mod source;
+mod vocabulary;
 mod weights;
 
-pub use file::LanguageFile;
-pub use folder::LanguageFolder;
-pub(crate) use weights::gguf_name;
+pub use model::LanguageModel;
+pub use options::{CacheType, DEFAULT_CONTEXT, LanguageOptions};
 
 use self::family::{Basics, Family};
 use self::keys::{Keys, Said};
+use self::model::Read;
 use crate::decoder::DecoderConfig;
 use crate::error::{ModelError, Note};
-use crate::llama::LlamaOptions;
-use pumice_import::{ImportError, Model};
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use pumice_import::ImportError;
+use std::path::Path;
 
 const CONFIG: &str = "config.json";
 
@@ -55,20 +57,12 @@ const IGNORED: &[(&str, &str)] = &[
     ("auto_map", "code that is not run here"),
 ];
 
-/// What a configuration says.
-struct Read {
-    family: &'static Family,
-    config: DecoderConfig,
-    trained_context: u64,
-    notes: Vec<Note>,
-}
-
 impl Read {
     /// Of a folder's configuration.
-    fn of_config(file: &Path, text: &str, options: &LlamaOptions) -> Result<Read, ModelError> {
+    fn of_config(file: &Path, text: &str, options: &LanguageOptions) -> Result<Read, ModelError> {
         let map = serde_json::from_str(text)
             .map_err(|source| ImportError::Json { path: file.to_owned(), source })?;
-        let said = Said { map, own: Vec::new() };
+        let said = Said { map, own: Vec::new(), is_strict: false };
         let keys = Keys::new(file, &said);
         let family = family(&keys)?;
         refuse_quantized(&keys)?;
@@ -80,7 +74,7 @@ impl Read {
     fn of(
         family: &'static Family,
         keys: &Keys<'_>,
-        options: &LlamaOptions,
+        options: &LanguageOptions,
         adjust: impl Fn(&mut DecoderConfig),
     ) -> Result<Read, ModelError> {
         let basics = Basics::read(keys, family.sizes, options)?;
@@ -93,26 +87,16 @@ impl Read {
     }
 }
 
-/// A tensor that the graph does not have would be left out without a word. `is_left` says which may be.
-fn no_other_tensor(model: &Model, is_left: impl Fn(&str) -> bool) -> Result<(), ModelError> {
-    let params = model.graph.params();
-    let known: BTreeSet<&str> = params.iter().map(|&v| &*model.graph.value(v).name).collect();
-    let others = model.weights.names().into_iter().filter(|name| !known.contains(name));
-    let Some(name) = others.into_iter().find(|name| !is_left(name)).map(str::to_owned) else { return Ok(()) };
-    Err(ModelError::Field {
-        file: PathBuf::from(model.weights.origin()),
-        field: name,
-        problem: "is a tensor that the model does not have".to_owned(),
-        remedy: "take weights and configuration from one model".to_owned(),
-    })
+/// The family whose configurations have this `model_type`.
+fn family_of(model_type: &str) -> Option<&'static Family> {
+    families::ALL.iter().find(|family| family.model_types.contains(&model_type))
 }
 
 fn family(keys: &Keys<'_>) -> Result<&'static Family, ModelError> {
     let Some(model_type) = keys.text("model_type")? else {
         return Err(keys.wrong("model_type", "is missing", "give the folder of a language model"));
     };
-    let found = families::ALL.iter().find(|family| family.model_types.contains(&model_type));
-    found.ok_or_else(|| {
+    family_of(model_type).ok_or_else(|| {
         let known: Vec<&str> = families::ALL.iter().flat_map(|family| family.model_types).copied().collect();
         let remedy = format!("models of these types can be run: {}", known.join(", "));
         keys.wrong("model_type", format!("is \"{model_type}\""), &remedy)
@@ -129,7 +113,7 @@ fn refuse_quantized(keys: &Keys<'_>) -> Result<(), ModelError> {
 
 /// Reads the bytes as a `config.json` of a language model.
 pub(crate) fn fuzz_language_config(text: &str) {
-    if let Ok(read) = Read::of_config(Path::new(CONFIG), text, &LlamaOptions::default()) {
+    if let Ok(read) = Read::of_config(Path::new(CONFIG), text, &LanguageOptions::default()) {
         let trained = read.trained_context;
         assert!(!read.config.layers.is_empty() && read.config.capacity <= trained);
     }

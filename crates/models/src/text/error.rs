@@ -153,6 +153,14 @@ pub enum TextError {
         /// What it may be.
         range: &'static str,
     },
+    /// A bias of a token that the model does not have.
+    #[error("the bias names token {id}; the model has {count} tokens")]
+    Bias {
+        /// The token.
+        id: u32,
+        /// How many there are.
+        count: usize,
+    },
     /// A logit that is no number a token can be drawn by.
     #[error(
         "the logit of token {token} is {value}; the model's numbers overflowed or its weights are damaged"

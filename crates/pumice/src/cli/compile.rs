@@ -12,7 +12,8 @@ use crate::save::Destination;
 use pumice_compile::Options;
 use pumice_import::Model;
 use pumice_models::{
-    EncoderFolder, EncoderOptions, LlamaFile, LlamaOptions, Pooling, SentenceOverrides, specialize,
+    CacheType, EncoderFolder, EncoderOptions, LanguageModel, LanguageOptions, Pooling, SentenceOverrides,
+    specialize,
 };
 use pumice_plan::{Plan, PlanForm};
 use pumice_types::Target;
@@ -24,7 +25,7 @@ use std::time::Instant;
 /// Arguments of `pumice compile`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct CompileArgs {
-    /// A Llama-shaped GGUF file, or the folder of a sentence encoder in Hugging Face layout
+    /// A GGUF file, or the folder of a language model or a sentence encoder in Hugging Face layout
     #[arg(value_name = "MODEL")]
     pub model: PathBuf,
     /// Where the plan goes; `-` is the standard output, and the report goes to the standard error then
@@ -39,6 +40,9 @@ pub struct CompileArgs {
     /// Tokens that prompt and answer may have together [default: the model's, 2048 at most]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub context: Option<u64>,
+    /// How a language model's caches keep keys and values: f16 or f32
+    #[arg(long, value_name = "TYPE", default_value = "f16")]
+    pub kv: CacheType,
     /// The most texts in one run of an encoder
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub batch: u64,
@@ -164,7 +168,7 @@ fn target(args: &CompileArgs, cache: Option<PathBuf>) -> Result<Target, CommandE
 
 /// The model with the ranges that its commands ask for.
 fn model(args: &CompileArgs) -> Result<(Model, Options), Error> {
-    if args.model.is_dir() {
+    if args.model.is_dir() && !LanguageModel::is_in_folder(&args.model)? {
         let overrides = SentenceOverrides::default()
             .pooling(args.pooling)
             .normalize(args.normalize)
@@ -173,6 +177,7 @@ fn model(args: &CompileArgs) -> Result<(Model, Options), Error> {
         let model = folder.model(&EncoderOptions::default().max_batch(args.batch))?;
         return Ok((model, Options::default().specializations(specialize::encoder())));
     }
-    let file = LlamaFile::open(&args.model, &LlamaOptions::default().context(args.context))?;
+    let file =
+        LanguageModel::open(&args.model, &LanguageOptions::default().context(args.context).cache(args.kv))?;
     Ok((file.model()?, Options::default().specializations(specialize::decoder())))
 }

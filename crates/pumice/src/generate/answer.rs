@@ -1,143 +1,247 @@
-//! How an answer is made: the pieces of the prompt, one run each, then tokens until something ends it.
+//! An answer, token by token, until something ends it.
 //!
-//! In: a generator whose kernels are ready. Out: the answer, text by text to whoever listens. Never here: what a text
-//! is in tokens, which kernels are needed.
+//! In: a conversation with unread tokens, and a request. Out: pieces of text with their tokens. Greedy tokens of raw
+//! logits are chosen on the device, several in one submission; all others on the host, one by one.
 
-use super::{End, Generated, Generator, logits};
+use super::conversation::Conversation;
+use super::reading::{Listen, tensor};
+use super::request::{End, Generated, Heard, Piece, Request, Token};
+use super::stop::StopTexts;
+use super::{log_probs, logits};
 use crate::error::Error;
-use pumice_models::{ModelError, Sampler};
-use pumice_runtime::RunOptions;
-use pumice_types::{Tensor, TensorView};
+use pumice_models::{DecodeStream, Draws, ModelError, Sampler};
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-/// Hears pieces of text, and may end the answer.
-pub(super) type Listen<'l> = dyn FnMut(&str) -> ControlFlow<()> + 'l;
-
-/// How tokens are chosen.
-pub(super) struct Chooser {
-    /// The likeliest one, which the program itself finds.
-    pub(super) greedy: bool,
-    /// Otherwise, a draw from the logits.
-    pub(super) sampler: Sampler,
+/// An answer that is being made: an iterator over its pieces. Dropped, the conversation has what came out of it.
+pub struct Answer<'c> {
+    conversation: &'c mut Conversation,
+    /// Whether the device chooses.
+    is_on_device: bool,
+    log_probs: Option<usize>,
+    ends: Vec<u32>,
+    /// Tokens that were made and not given yet.
+    fresh: VecDeque<Token>,
+    stream: DecodeStream,
+    stops: StopTexts,
+    /// Tokens that may still come, and why none comes after them.
+    left: usize,
+    last: End,
+    end: Option<End>,
+    begun: Instant,
+    made: Generated,
 }
 
-impl Chooser {
-    /// The token at `position` that an output says: itself, or a draw from its logits.
-    fn token(&mut self, position: usize, output: &Tensor) -> Result<u32, Error> {
-        if self.greedy {
-            return Ok(output.to_vec::<i32>().map_err(tensor)?.first().map_or(0, |&id| id as u32));
+impl<'c> Answer<'c> {
+    pub(super) fn new(conversation: &'c mut Conversation, request: &Request) -> Result<Answer<'c>, Error> {
+        if request.stop.iter().any(String::is_empty) {
+            let problem = "a text to stop at is empty".to_owned();
+            return Err(ModelError::Option { option: "stop", problem }.into());
         }
-        let drawn = self.sampler.next(&output.to_vec::<f32>().map_err(tensor)?);
-        drawn.map_err(|e| logits::at(position, ModelError::from(e).into()))
+        let model = &conversation.model;
+        let sampler = sampler(request, &model.text.ends);
+        sampler.check().map_err(ModelError::from)?;
+        let is_on_device = sampler.is_greedy() && sampler.is_of_raw_logits() && request.log_probs.is_none();
+        let ends = if request.ignore_end { Vec::new() } else { model.text.ends.clone() };
+        let room = model.context - conversation.len();
+        let left = request.tokens.min(room);
+        let last = if request.tokens <= room { End::Length } else { End::Context };
+        let stream = model.text.tokenizer.stream();
+        conversation.begin(sampler)?;
+        let mut made = Generated::empty(last);
+        made.prompt_kept = conversation.read.len();
+        Ok(Answer {
+            is_on_device,
+            log_probs: request.log_probs,
+            ends,
+            fresh: VecDeque::new(),
+            stream,
+            stops: StopTexts::new(&request.stop),
+            left,
+            last,
+            end: None,
+            begun: Instant::now(),
+            made,
+            conversation,
+        })
+    }
+
+    /// Why it ended, once it has.
+    pub fn end(&self) -> Option<End> {
+        self.end
+    }
+
+    /// The whole answer.
+    pub(super) fn whole(mut self, listen: &mut Listen<'_>) -> Result<Generated, Error> {
+        while let Some(piece) = self.step(listen)? {
+            self.made.text.push_str(&piece.text);
+            if listen(Heard::Text(&piece.text)).is_break() {
+                self.end = Some(End::Interrupted);
+            }
+            let Some(token) = piece.token else { continue };
+            self.made.ids.push(token.id);
+            if self.log_probs.is_some() {
+                self.made.tokens.push(token);
+            }
+        }
+        let mut made = std::mem::replace(&mut self.made, Generated::empty(self.last));
+        made.end = self.end.unwrap_or(self.last);
+        Ok(made)
+    }
+
+    /// The next piece, or none after the last.
+    fn step(&mut self, listen: &mut Listen<'_>) -> Result<Option<Piece>, Error> {
+        if self.end.is_some() {
+            return Ok(None);
+        }
+        if self.left == 0 {
+            return Ok(self.rest(self.last));
+        }
+        if self.fresh.is_empty() {
+            self.make(listen)?;
+        }
+        let Some(token) = self.fresh.pop_front() else { return Ok(self.rest(End::Interrupted)) };
+        let is_end = self.ends.contains(&token.id);
+        self.conversation.take(token.id, is_end, self.is_on_device && self.fresh.is_empty());
+        if is_end {
+            return Ok(self.rest(End::Stop));
+        }
+        self.left -= 1;
+        let (text, is_stopped) = self.stops.push(&self.stream.push(token.id));
+        if is_stopped {
+            self.end = Some(End::StopText);
+        }
+        Ok(Some(Piece { text, token: Some(token) }))
+    }
+
+    /// The answer has ended; the text that was held back is its last piece.
+    fn rest(&mut self, end: End) -> Option<Piece> {
+        self.end = Some(end);
+        let (mut text, is_stopped) = self.stops.push(&self.stream.flush());
+        if is_stopped {
+            self.end = Some(End::StopText);
+        } else {
+            text.push_str(&self.stops.rest());
+        }
+        (!text.is_empty()).then_some(Piece { text, token: None })
+    }
+
+    /// Makes one token or more; none where whoever listens ended the reading of the prompt.
+    fn make(&mut self, listen: &mut Listen<'_>) -> Result<(), Error> {
+        let is_first = self.made.decoded == 0 && self.made.prompt_time.is_zero();
+        if is_first {
+            self.conversation.model.prepare_for(self.conversation.unread.len(), self.left)?;
+        }
+        let before = self.conversation.read.len();
+        let made = if !is_first && self.is_on_device && self.conversation.is_last_known {
+            self.several()?
+        } else {
+            self.one(listen)?.into_iter().collect()
+        };
+        if is_first {
+            self.made.prompt_read = self.conversation.read.len() - before;
+            self.made.prompt_time = self.begun.elapsed();
+            self.begun = Instant::now();
+        } else {
+            self.made.decoded += made.len();
+            self.made.decode_time = self.begun.elapsed();
+        }
+        self.fresh.extend(made);
+        Ok(())
+    }
+
+    /// The likeliest tokens of one submission.
+    fn several(&mut self) -> Result<Vec<Token>, Error> {
+        let position = self.conversation.len();
+        let made = self.conversation.greedy_steps(self.left.min(self.conversation.model.per_submission))?;
+        self.conversation.check_chosen(position, &made)?;
+        Ok(made.into_iter().map(plain).collect())
+    }
+
+    /// Reads what is unread, and chooses the token after it.
+    fn one(&mut self, listen: &mut Listen<'_>) -> Result<Option<Token>, Error> {
+        let (model, position) = (&self.conversation.model, self.conversation.len());
+        let output = if self.is_on_device { model.next } else { model.logits };
+        let Some(output) = self.conversation.read_unread(output, listen)? else { return Ok(None) };
+        if self.is_on_device {
+            let id = output.to_vec::<i32>().map_err(tensor)?.first().map_or(0, |&id| id as u32);
+            self.conversation.check_chosen(position, &[id])?;
+            return Ok(Some(plain(id)));
+        }
+        let logits = output.to_vec::<f32>().map_err(tensor)?;
+        let id = self.conversation.draw(&logits).map_err(|e| logits::at(position, e))?;
+        Ok(Some(match self.log_probs {
+            Some(most) => log_probs::token(&logits, id, most),
+            None => plain(id),
+        }))
     }
 }
 
-impl Generator {
-    /// Reads a prompt in pieces of what one run takes; the token after it, or none where whoever listens ended it
-    /// before.
-    pub(super) fn prefill(
-        &mut self,
-        prompt: &[u32],
-        chooser: &mut Chooser,
-        answer: &mut Generated,
-        listen: &mut Listen<'_>,
-    ) -> Result<Option<u32>, Error> {
-        let output = if chooser.greedy { self.next } else { self.logits };
-        for piece in prompt.chunks(self.most_new) {
-            if listen("").is_break() {
-                return Ok(None);
-            }
-            let ids: Vec<i32> = piece.iter().map(|&id| id as i32).collect();
-            let inputs = [("ids", TensorView::i32(&ids, [1, ids.len() as u64]))];
-            answer.prompt_read += piece.len();
-            if answer.prompt_read == prompt.len() {
-                let id = chooser.token(prompt.len(), &self.session.run_read(&inputs, &[output])?[0])?;
-                if chooser.greedy {
-                    self.check_chosen(prompt.len(), &[id])?;
-                }
-                return Ok(Some(id));
-            }
-            self.session.execute(&inputs, &RunOptions::default())?;
-        }
-        Ok(None)
-    }
+impl Iterator for Answer<'_> {
+    type Item = Result<Piece, Error>;
 
-    /// Makes tokens after the first one until the answer has `wanted` of them, the model ends it, or whoever listens
-    /// does.
-    pub(super) fn decode(
-        &mut self,
-        first: u32,
-        wanted: usize,
-        chooser: &mut Chooser,
-        answer: &mut Generated,
-        listen: &mut Listen<'_>,
-    ) -> Result<(), Error> {
-        let begin = Instant::now();
-        let mut stream = self.tokenizer.stream();
-        let mut fresh = vec![first];
-        'answer: while let Some(&last) = fresh.last() {
-            for &id in &fresh {
-                if self.tokenizer.is_end(id) {
-                    answer.end = End::Stop;
-                    break 'answer;
-                }
-                answer.ids.push(id);
-                let piece = stream.push(id);
-                answer.text.push_str(&piece);
-                if listen(&piece).is_break() {
-                    answer.end = End::Interrupted;
-                    break 'answer;
-                }
-            }
-            let left = wanted - answer.ids.len();
-            if left == 0 {
-                break;
-            }
-            fresh = self.next_tokens(last, answer, left, chooser)?;
-            answer.decoded += fresh.len();
-            answer.decode_time = begin.elapsed();
+    fn next(&mut self) -> Option<Result<Piece, Error>> {
+        let piece = self.step(&mut |_| ControlFlow::Continue(())).transpose();
+        if matches!(piece, Some(Err(_))) {
+            self.end = Some(End::Interrupted);
         }
-        let rest = stream.flush();
-        answer.text.push_str(&rest);
-        if !rest.is_empty() {
-            let _ = listen(&rest);
+        piece
+    }
+}
+
+impl Drop for Answer<'_> {
+    fn drop(&mut self) {
+        self.conversation.model.prepare_ahead();
+    }
+}
+
+/// The request's sampler, which never chooses an end where those are ignored.
+fn sampler(request: &Request, ends: &[u32]) -> Sampler {
+    let mut sampler = request.sampler.clone();
+    let never = ends.iter().filter(|_| request.ignore_end).map(|&id| (id, f32::NEG_INFINITY));
+    sampler.bias.extend(never);
+    sampler
+}
+
+/// A token without its log probability.
+fn plain(id: u32) -> Token {
+    Token { id, log_prob: None, likeliest: Vec::new() }
+}
+
+impl Conversation {
+    /// Whatever an answer begins with: draws by this sampler, which go on where it is the one of the answer before, and
+    /// a token to read.
+    fn begin(&mut self, sampler: Sampler) -> Result<(), Error> {
+        if self.is_empty() {
+            let problem = "it has no token".to_owned();
+            return Err(ModelError::Option { option: "prompt", problem }.into());
+        }
+        if self.draws.as_ref().is_none_or(|draws| *draws.sampler() != sampler) {
+            self.draws = Some(Draws::new(sampler).map_err(ModelError::from)?);
+        }
+        if self.unread.is_empty() {
+            self.unread.extend(self.read.pop());
         }
         Ok(())
     }
 
-    /// One token or more, as one submission makes them, at most `left`.
-    fn next_tokens(
-        &mut self,
-        last: u32,
-        answer: &Generated,
-        left: usize,
-        chooser: &mut Chooser,
-    ) -> Result<Vec<u32>, Error> {
-        let position = answer.prompt_read + answer.ids.len();
-        if chooser.greedy {
-            return self.greedy_steps(position, left.min(self.per_submission));
+    /// Draws the token after those that are read.
+    fn draw(&mut self, logits: &[f32]) -> Result<u32, ModelError> {
+        let Conversation { draws, read, .. } = self;
+        match draws {
+            Some(draws) => Ok(draws.next(logits, read)?),
+            None => Ok(Draws::new(Sampler::default())?.next(logits, read)?),
         }
-        let ids = [last as i32];
-        let inputs = [("ids", TensorView::i32(&ids, [1, 1]))];
-        let logits = self.session.run_read(&inputs, &[self.logits])?;
-        Ok(vec![chooser.token(position, &logits[0])?])
     }
 
-    /// So many likeliest tokens in one submission, or fewer where one of them ends the text. The caches hold all before
-    /// the last token, which is at `position` − 1.
-    fn greedy_steps(&mut self, position: usize, steps: usize) -> Result<Vec<u32>, Error> {
-        let inputs = [("ids", TensorView::i32(&[-1], [1, 1]))];
-        self.session.execute(&inputs, &RunOptions::default().steps(steps as u32))?;
-        let rows = position as u64..position as u64 + u64::from(self.session.replays());
-        let made = self.session.state("history")?.read_range(1, rows)?;
-        let made: Vec<u32> = made.to_vec::<i32>().map_err(tensor)?.into_iter().map(|id| id as u32).collect();
-        self.check_chosen(position, &made)?;
-        Ok(made)
+    /// A token came after all others. One that ends the answer is none of the conversation's.
+    fn take(&mut self, id: u32, is_end: bool, is_last_known: bool) {
+        // It could only be chosen after they were read.
+        self.read.append(&mut self.unread);
+        if !is_end {
+            self.unread.push(id);
+        }
+        self.is_last_known = is_last_known && !is_end;
     }
-}
-
-pub(super) fn tensor(source: pumice_types::TensorError) -> Error {
-    let (kind, name) = (pumice_runtime::NameKind::Output, "logits".to_owned());
-    pumice_runtime::RuntimeError::Tensor { kind, name, source }.into()
 }

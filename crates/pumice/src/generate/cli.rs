@@ -1,7 +1,9 @@
 //! `pumice generate`: arguments in, text to the standard output as it comes; what the user should know goes to the log.
 
+use super::request::rate;
 use super::{
-    End, GenerateOptions, Generated, Generator, LlamaOptions, Message, Prompt, Request, Sampling, rate,
+    CacheType, End, GenerateOptions, Generated, Generator, Heard, LanguageOptions, Message, Prompt, Request,
+    Sampler,
 };
 use crate::cli::CommandError;
 use crate::cli::compiler::CompilerArgs;
@@ -20,8 +22,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Arguments of `pumice generate`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct GenerateArgs {
-    /// A Llama-shaped GGUF file
-    #[arg(long, value_name = "FILE.gguf", required_unless_present = "seeded")]
+    /// A GGUF file, or a folder in Hugging Face layout
+    #[arg(long, value_name = "MODEL", required_unless_present = "seeded")]
     pub model: Option<PathBuf>,
     /// Use the small model with seeded weights, which needs no file; its text means nothing
     #[arg(long, alias = "offline", conflicts_with = "model")]
@@ -72,8 +74,11 @@ pub struct GenerateArgs {
     /// Tokens that prompt and answer may have together [default: the model's, 2048 at most]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub context: Option<u64>,
+    /// How the caches keep keys and values: f16 or f32
+    #[arg(long, value_name = "TYPE", default_value = "f16")]
+    pub kv: CacheType,
     /// Run a plan that `pumice compile` made of the model, and compile nothing
-    #[arg(long, value_name = "X.plan", conflicts_with_all = ["seeded", "context", "table", "precision"])]
+    #[arg(long, value_name = "X.plan", conflicts_with_all = ["seeded", "context", "kv", "table", "precision"])]
     pub plan: Option<PathBuf>,
     /// How the model is compiled
     #[command(flatten)]
@@ -135,8 +140,8 @@ pub fn run(
     out: &mut dyn Write,
     log: &mut dyn Write,
 ) -> Result<bool, CommandError> {
-    let request = Request { tokens: args.n, sampling: sampling(args) };
-    request.sampling.check().map_err(|e| CommandError::Usage(e.to_string()))?;
+    let request = Request::default().tokens(args.n).sampler(sampler(args));
+    request.sampler.check().map_err(|e| CommandError::Usage(e.to_string()))?;
     let prompt = prompt(args)?;
     let progress = Progress::new();
     let choice = args.compiler.device(&args.device, cache, &progress)?;
@@ -172,8 +177,8 @@ fn answer(
     mut write: impl FnMut(&str) -> std::io::Result<()>,
 ) -> Result<Generated, CommandError> {
     let mut written = Ok(());
-    let answer = generator.generate(ids, request, |piece| {
-        if written.is_ok() {
+    let answer = generator.generate(ids, request, |heard| {
+        if let (Ok(()), Heard::Text(piece)) = (&written, heard) {
             written = write(piece);
         }
         let stopped = stop.load(Ordering::Relaxed) || written.is_err();
@@ -219,7 +224,7 @@ fn sums(generator: &Generator, prompt: usize, answer: &Generated) -> String {
             format!("; interrupted after {} of {} of the prompt", answer.prompt_read, count(prompt, "token"))
         }
         End::Interrupted => "; interrupted".to_owned(),
-        End::Stop | End::Length => String::new(),
+        End::Stop | End::StopText | End::Length => String::new(),
     };
     format!(
         "{}, {:.1} a second; {}, {:.1} a second; {bytes} on the device{end}",
@@ -230,11 +235,11 @@ fn sums(generator: &Generator, prompt: usize, answer: &Generated) -> String {
     )
 }
 
-fn sampling(args: &GenerateArgs) -> Sampling {
+fn sampler(args: &GenerateArgs) -> Sampler {
     if args.greedy {
-        return Sampling::default();
+        return Sampler::default();
     }
-    Sampling { temperature: args.temp, top_k: args.top_k, top_p: args.top_p, seed: args.seed }
+    Sampler::default().temperature(args.temp).top_k(args.top_k).top_p(args.top_p).seed(args.seed)
 }
 
 /// What the answer begins with.
@@ -253,7 +258,7 @@ fn prompt(args: &GenerateArgs) -> Result<Prompt, CommandError> {
 fn open(args: &GenerateArgs, device: &Device, progress: &Progress) -> Result<Generator, Error> {
     let plan = args.plan.as_deref().map(plan_file::load).transpose()?;
     let options = GenerateOptions::default()
-        .model(LlamaOptions::default().context(args.context))
+        .model(LanguageOptions::default().context(args.context).cache(args.kv))
         .compile(args.compiler.options())
         .plan(plan)
         .one_answer(true);

@@ -6,17 +6,16 @@
 //! earlier one NaN most often stays (a weight, keys and values of that token). Where it does not, all logits were NaN
 //! and token 0 was chosen: then the submission's steps are made again, one by one.
 
-use super::Generator;
-use super::answer::tensor;
+use super::conversation::Conversation;
+use super::reading::tensor;
 use crate::error::Error;
 use pumice_models::{ModelError, TextError};
 use pumice_types::TensorView;
 
-impl Generator {
+impl Conversation {
     /// That every number is a token. The graph has a number of its own, -1, for the token chosen last.
     pub(super) fn check_ids(&self, prompt: &[u32]) -> Result<(), Error> {
-        let logits = &self.exe.plan().outputs[self.logits];
-        let count = logits.shape.last().and_then(|extent| extent.as_const()).map_or(0, |n| n as u64);
+        let count = self.model.vocab();
         match prompt.iter().position(|&id| u64::from(id) >= count) {
             Some(position) => Err(ModelError::PromptToken { position, id: prompt[position], count }.into()),
             None => Ok(()),
@@ -37,6 +36,7 @@ impl Generator {
 
     /// The steps of a submission once more, up to one whose token was not chosen by a number.
     fn step_by_step(&mut self, position: usize, ids: &[u32]) -> Result<(), Error> {
+        self.rows = None;
         let before = position as u64 - 1;
         let given = self.session.state("history")?.read_range(1, before..before + 1)?;
         let mut given = given.to_vec::<i32>().map_err(tensor)?;
@@ -65,9 +65,9 @@ fn not_a_number(position: usize, token: u32) -> Error {
 }
 
 /// An error of sampling, with the place of the token that was to be chosen.
-pub(super) fn at(position: usize, error: Error) -> Error {
+pub(super) fn at(position: usize, error: ModelError) -> Error {
     match error {
-        Error::Model(ModelError::Language(source)) => ModelError::Logits { position, source }.into(),
-        error => error,
+        ModelError::Language(source) => ModelError::Logits { position, source }.into(),
+        error => error.into(),
     }
 }

@@ -1,6 +1,7 @@
 //! A model that needs no file: two layers with the weights of a seed, one token a byte. Its text means nothing; it
 //! shows that everything runs where there is no network.
 
+use super::loaded::TextSide;
 use super::{GenerateOptions, Generator};
 use crate::device::Device;
 use crate::error::Error;
@@ -14,6 +15,7 @@ impl Generator {
     /// Those of compiling and of the device.
     pub fn offline(seed: u64, device: &Device, options: &GenerateOptions) -> Result<Generator, Error> {
         let mut config = DecoderConfig::tiny();
+        config.cache = options.model.cache.dtype();
         if let Some(context) = options.model.context {
             config.capacity = context;
             config.max_new = config.max_new.min(context);
@@ -26,7 +28,8 @@ impl Generator {
         let tokenizer = TextTokenizer::new(&vocabulary).map_err(ModelError::from)?;
         let note = Note("a small model with seeded weights is used: its text means nothing".to_owned());
         let sizes = (config.capacity, config.max_new);
-        Generator::new(&model, (tokenizer, None, vec![note]), sizes, device, options, |_, _| {})
+        let text = TextSide { tokenizer, ends: Vec::new(), template: None, notes: vec![note] };
+        Generator::new(&model, text, sizes, device, options, |_, _| {})
     }
 }
 

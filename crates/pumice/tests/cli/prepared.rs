@@ -2,7 +2,7 @@
 //! others on a GPU once the first answer is there. Ten kernels were compiled in the middle of an answer.
 
 use super::run;
-use pumice::generate::{End, GenerateOptions, Generator, Request, Sampling};
+use pumice::generate::{End, GenerateOptions, Generator, Heard, Request};
 use pumice::{
     CheckedPlan, Device, DeviceError, DeviceKind, DeviceSession, FillWeights, HostOps, LoadedPlan, Span,
     StepId, Target,
@@ -76,7 +76,7 @@ fn generator(kind: DeviceKind, one_answer: bool) -> (Generator, Asked) {
 }
 
 fn greedy(tokens: usize) -> Request {
-    Request { tokens, sampling: Sampling::default() }
+    Request::default().tokens(tokens)
 }
 
 /// The run that takes so many new tokens.
@@ -94,7 +94,7 @@ fn what_an_answer_meets_is_ready_before_its_first_token() {
     let mut at_first_token = None;
     let mut answer = |prompt: &[u32], tokens| {
         let before = asked.lock().expect("whole").len();
-        let heard = |_: &str| {
+        let heard = |_: Heard<'_>| {
             at_first_token.get_or_insert_with(|| asked.lock().expect("whole")[before..].to_vec());
             ControlFlow::Continue(())
         };
@@ -150,8 +150,8 @@ fn a_prompt_is_not_read_on_after_an_interruption() {
     let most = generator_most(&Asked::default());
     let prompt = vec![7; most + 5];
     let (mut asked, stop_at) = (0, 2);
-    let answer = generator.generate(&prompt, &greedy(4), |piece| {
-        assert_eq!(piece, "");
+    let answer = generator.generate(&prompt, &greedy(4), |heard| {
+        assert_eq!(heard, Heard::Prompt { read: asked * most, of: prompt.len() });
         asked += 1;
         if asked == stop_at { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });

@@ -6,7 +6,9 @@ use crate::error::Error;
 use pumice_import::safetensors::Entry;
 use pumice_import::{GgufFile, GgufValue, ImportError, ModelFolder, SafetensorsFile};
 use pumice_ir::Graph;
-use pumice_models::{EncoderFolder, EncoderOptions, LlamaFile, LlamaOptions, SentenceOverrides, specialize};
+use pumice_models::{
+    EncoderFolder, EncoderOptions, LanguageModel, LanguageOptions, SentenceOverrides, specialize,
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -59,22 +61,29 @@ pub(super) fn open(args: &Args) -> Result<Opened, CommandError> {
     let refuse = |option: &str, only: &str| {
         Err(CommandError::Usage(format!("{option} is for {only}, which {} is not", path.display())))
     };
-    if path.is_dir() {
-        return match args.context {
-            Some(_) => refuse("--context", "language models"),
-            None => folder(path, args.batch),
+    // What has no configuration to read is looked at as a folder of tensors.
+    let is_encoder = path.is_dir() && !LanguageModel::is_in_folder(path).unwrap_or(false);
+    if is_encoder {
+        return match (args.context, args.kv) {
+            (Some(_), _) => refuse("--context", "language models"),
+            (None, Some(_)) => refuse("--kv", "language models"),
+            (None, None) => encoder_folder(path, args.batch),
         };
     }
     if args.batch.is_some() {
         return refuse("--batch", "sentence encoders");
     }
+    let options = LanguageOptions::default().context(args.context).cache(args.kv.unwrap_or_default());
+    if path.is_dir() {
+        return language_folder(path, &options);
+    }
     if path.extension().is_some_and(|e| e == "safetensors") {
         return safetensors(path);
     }
-    gguf(path, args.context)
+    gguf(path, &options)
 }
 
-fn gguf(path: &Path, context: Option<u64>) -> Result<Opened, CommandError> {
+fn gguf(path: &Path, options: &LanguageOptions) -> Result<Opened, CommandError> {
     let file = GgufFile::open(path).map_err(Error::from)?;
     let tensors = file.tensors().map(|(name, t)| TensorRow {
         name: name.to_owned(),
@@ -83,19 +92,34 @@ fn gguf(path: &Path, context: Option<u64>) -> Result<Opened, CommandError> {
         bytes: t.bytes.unwrap_or(t.span).0,
         read: t.bytes.is_some(),
     });
-    let (tensors, facts, mut notes) = (tensors.collect(), gguf_facts(&file), Vec::new());
-    let options = LlamaOptions::default().context(context);
-    let graph = LlamaFile::open(path, &options).and_then(|llama| {
-        let (planned, trained) = (llama.config.capacity, llama.trained_context);
+    let (tensors, facts) = (tensors.collect(), gguf_facts(&file));
+    let (graph, notes) = language(path, options);
+    Ok(Opened { format: "gguf", facts, tensors, notes, graph })
+}
+
+/// The graph of a language model, and what the user should know of it.
+fn language(path: &Path, options: &LanguageOptions) -> (Result<Planned, String>, Vec<String>) {
+    let mut notes = Vec::new();
+    let graph = LanguageModel::open(path, options).and_then(|model| {
+        notes.extend(model.notes.iter().map(|note| note.0.clone()));
+        let (planned, trained) = (model.config.capacity, model.trained_context);
         if planned < trained {
             notes.push(format!(
                 "a context of {planned} tokens is planned for, the model takes {trained}: --context"
             ));
         }
-        let graph = llama.model()?.graph;
+        let graph = model.model()?.graph;
         Ok(Planned { graph, cuts: specialize::decoder(), context: Some(planned) })
     });
-    Ok(Opened { format: "gguf", facts, tensors, notes, graph: graph.map_err(|e| e.to_string()) })
+    (graph.map_err(|e| e.to_string()), notes)
+}
+
+fn language_folder(path: &Path, options: &LanguageOptions) -> Result<Opened, CommandError> {
+    let files = ModelFolder::open(path).map_err(Error::from)?;
+    let tensors = folder_entries(&files).map_err(Error::from)?;
+    let facts = config_facts(&files)?;
+    let (graph, notes) = language(path, options);
+    Ok(Opened { format: "folder", facts, tensors, notes, graph })
 }
 
 /// What the file says of model, architecture and tokenizer; lists by their lengths.
@@ -154,7 +178,7 @@ fn folder_entries(files: &ModelFolder) -> Result<Vec<TensorRow>, ImportError> {
     Ok(files.shards()?.iter().flat_map(entries).collect())
 }
 
-fn folder(path: &Path, batch: Option<u64>) -> Result<Opened, CommandError> {
+fn encoder_folder(path: &Path, batch: Option<u64>) -> Result<Opened, CommandError> {
     let options = batch.map_or_else(EncoderOptions::default, |n| EncoderOptions::default().max_batch(n));
     let encoder = EncoderFolder::open(path, &SentenceOverrides::default());
     // What is no encoder still has files to look at.

@@ -1,7 +1,7 @@
 //! `pumice inspect`: what a model is and where its bytes would go on a device, before anything runs.
 //!
-//! In: a GGUF file, a safetensors file, a sentence encoder's folder, a target. Out: architecture, tensors, the memory
-//! plan with every param's residence and why. Never here: a tensor's data, a device's memory.
+//! In: a GGUF file, a safetensors file, the folder of a language model or an encoder, a target. Out: architecture,
+//! tensors, the memory plan with every param's residence and why. Never here: a tensor's data, a device's memory.
 
 mod file;
 mod memory;
@@ -11,6 +11,7 @@ mod table;
 use super::progress::Progress;
 use super::{CommandError, Outcome};
 use crate::embed::cli::choose;
+use pumice_models::CacheType;
 use pumice_types::Target;
 use serde::Serialize;
 use std::io::Write;
@@ -25,6 +26,9 @@ pub struct Args {
     /// Plan a language model for so many tokens of context [default: the model's, 2048 at most]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub context: Option<u64>,
+    /// Plan a language model with caches of this type: f16 or f32 [default: f16]
+    #[arg(long, value_name = "TYPE")]
+    pub kv: Option<CacheType>,
     /// Plan an encoder for so many texts in one run [default: 32]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub batch: Option<u64>,

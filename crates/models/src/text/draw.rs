@@ -1,50 +1,14 @@
-//! Logits to the next token: temperature, top-k, softmax, top-p, one draw.
+//! Logits to the next token: penalties, bias, temperature, top-k, typical, top-p, min-p, one draw.
 //!
 //! The same seed and logits give the same token on every machine: sums have a fixed order, the exponential is our own,
 //! and of two tokens with one logit the one with the smaller id comes first.
 
 use super::error::TextError;
 use super::exp::exp;
+use super::penalties;
 use super::random::SplitMix64;
+use super::sampler::Sampler;
 use std::cmp::Ordering;
-
-/// How tokens are drawn.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sampling {
-    /// Logits are divided by it; 0 takes the most probable token always.
-    pub temperature: f32,
-    /// Only so many of the most probable tokens are drawn from; 0 is all of them.
-    pub top_k: usize,
-    /// Only the fewest most probable tokens are drawn from whose probability together reaches it; 1 is all of them.
-    pub top_p: f32,
-    /// Where the random numbers begin.
-    pub seed: u64,
-}
-
-impl Default for Sampling {
-    /// The most probable token always.
-    fn default() -> Sampling {
-        Sampling { temperature: 0.0, top_k: 0, top_p: 1.0, seed: 0 }
-    }
-}
-
-impl Sampling {
-    /// Finds an option out of its range.
-    pub fn check(&self) -> Result<(), TextError> {
-        let wrong = |option, value, range| Err(TextError::Sampling { option, value, range });
-        if !self.temperature.is_finite() || self.temperature < 0.0 {
-            return wrong(
-                "temperature",
-                self.temperature,
-                "0 (the most probable token) or a number above it",
-            );
-        }
-        if !(self.top_p > 0.0 && self.top_p <= 1.0) {
-            return wrong("top_p", self.top_p, "above 0 and at most 1 (off)");
-        }
-        Ok(())
-    }
-}
 
 /// A token that may be drawn.
 #[derive(Clone, Copy, Debug)]
@@ -55,39 +19,64 @@ struct Candidate {
     weight: f64,
 }
 
-/// Draws tokens, one after the other.
+/// Draws tokens by a [`Sampler`], one after the other.
 #[derive(Clone, Debug)]
-pub struct Sampler {
-    sampling: Sampling,
+pub struct Draws {
+    sampler: Sampler,
     random: SplitMix64,
-    /// Kept between draws for its memory.
+    /// Kept between draws for their memory.
     candidates: Vec<Candidate>,
+    changed: Vec<f32>,
 }
 
-impl Sampler {
-    /// Begins the sequence of draws that the seed gives.
+impl Draws {
+    /// Begins the sequence of draws that the sampler's seed gives.
     ///
     /// # Errors
-    /// As [`Sampling::check`].
-    pub fn new(sampling: Sampling) -> Result<Sampler, TextError> {
-        sampling.check()?;
-        Ok(Sampler { sampling, random: SplitMix64::new(sampling.seed), candidates: Vec::new() })
+    /// As [`Sampler::check`].
+    pub fn new(sampler: Sampler) -> Result<Draws, TextError> {
+        sampler.check()?;
+        let random = SplitMix64::new(sampler.seed);
+        Ok(Draws { sampler, random, candidates: Vec::new(), changed: Vec::new() })
     }
 
-    /// Draws a token by its logits, one per id. Minus infinity is a token that is never drawn.
+    /// How tokens are chosen.
+    pub fn sampler(&self) -> &Sampler {
+        &self.sampler
+    }
+
+    /// Chooses a token by its logits, one per id. Minus infinity is a token that is never chosen. `before` are the
+    /// tokens of prompt and answer so far, for penalties.
     ///
     /// # Errors
-    /// A logit that is NaN or plus infinity, and logits that leave no token. No random number is used up then.
-    pub fn next(&mut self, logits: &[f32]) -> Result<u32, TextError> {
-        let best = most_probable(logits)?;
-        if self.sampling.temperature == 0.0 {
-            return Ok(best.id);
+    /// A logit that is NaN or plus infinity, logits that leave no token, a bias of a token that there is not. No random
+    /// number is used up then.
+    pub fn next(&mut self, logits: &[f32], before: &[u32]) -> Result<u32, TextError> {
+        let mut best = most_probable(logits)?;
+        if self.sampler.is_of_raw_logits() {
+            return Ok(self.draw(logits, best));
+        }
+        let mut changed = std::mem::take(&mut self.changed);
+        let drawn = penalties::changed(&self.sampler, logits, before, &mut changed).and_then(|()| {
+            best = most_probable(&changed)?;
+            Ok(self.draw(&changed, best))
+        });
+        self.changed = changed;
+        drawn
+    }
+
+    fn draw(&mut self, logits: &[f32], best: Candidate) -> u32 {
+        if self.sampler.is_greedy() {
+            return best.id;
         }
         self.collect(logits);
-        keep_top_k(&mut self.candidates, self.sampling.top_k);
-        weigh(&mut self.candidates, best.logit, self.sampling.temperature);
-        keep_top_p(&mut self.candidates, self.sampling.top_p);
-        Ok(draw(&self.candidates, self.random.uniform()).unwrap_or(best.id))
+        let Draws { sampler, candidates, .. } = self;
+        keep_top_k(candidates, sampler.top_k);
+        weigh(candidates, best.logit, sampler.temperature);
+        keep_typical(candidates, sampler);
+        keep_top_p(candidates, sampler.top_p);
+        keep_min_p(candidates, sampler.min_p);
+        draw(candidates, self.random.uniform()).unwrap_or(best.id)
     }
 
     fn collect(&mut self, logits: &[f32]) {
@@ -135,6 +124,35 @@ fn weigh(candidates: &mut [Candidate], best: f32, temperature: f32) {
         let below = f64::from(candidate.logit) - f64::from(best);
         candidate.weight = exp(below / f64::from(temperature));
     }
+}
+
+/// Of those whose information, −ln p, is closest to what is expected, Σ −p ln p, the fewest that reach the share. With
+/// p = eˣ/Σeˣ both have the same ln Σeˣ, so that the distance is |x − Σ p x|.
+fn keep_typical(candidates: &mut Vec<Candidate>, sampler: &Sampler) {
+    if sampler.typical == 1.0 {
+        return;
+    }
+    // The order of the sums is the ids', or the likeliest first.
+    let scaled = |c: &Candidate| f64::from(c.logit) / f64::from(sampler.temperature);
+    let sum: f64 = candidates.iter().map(|c| c.weight).sum();
+    let weighed = candidates.iter().filter(|c| c.weight > 0.0);
+    let expected: f64 = weighed.map(|c| c.weight / sum * scaled(c)).sum();
+    let apart = |c: &Candidate| (scaled(c) - expected).abs();
+    candidates.sort_unstable_by(|a, b| apart(a).total_cmp(&apart(b)).then(order(a, b)));
+    let mut reached = 0.0;
+    let last = candidates.iter().position(|c| {
+        reached += c.weight;
+        reached >= f64::from(sampler.typical) * sum
+    });
+    candidates.truncate(last.map_or(candidates.len(), |last| last + 1));
+}
+
+fn keep_min_p(candidates: &mut Vec<Candidate>, min_p: f32) {
+    if min_p == 0.0 {
+        return;
+    }
+    let largest = candidates.iter().map(|c| c.weight).fold(0.0, f64::max);
+    candidates.retain(|c| c.weight >= f64::from(min_p) * largest);
 }
 
 /// Sorts only as far as the probability asks: of a large vocabulary that is a small part.

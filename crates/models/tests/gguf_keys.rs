@@ -2,12 +2,12 @@
 
 use pumice_import::fuzz::within_memory;
 use pumice_import::{GgufValue, GgufWriter};
-use pumice_models::{LlamaFile, LlamaOptions};
+use pumice_models::{LanguageModel, LanguageOptions};
 use pumice_types::DType;
 use std::path::PathBuf;
 
 /// A file of one layer with these keys in place of, or beside, its own; the error of opening it.
-fn open(name: &str, keys: &[(&str, GgufValue)]) -> Result<LlamaFile, String> {
+fn open(name: &str, keys: &[(&str, GgufValue)]) -> Result<LanguageModel, String> {
     let mut w = GgufWriter::new();
     let mut all: Vec<(String, GgufValue)> = vec![("general.architecture".into(), "llama".into())];
     let counts = [
@@ -49,29 +49,31 @@ fn open(name: &str, keys: &[(&str, GgufValue)]) -> Result<LlamaFile, String> {
         Ok(())
     })
     .expect("written");
-    LlamaFile::open(&path, &LlamaOptions::default()).map_err(|e| e.to_string())
+    LanguageModel::open(&path, &LanguageOptions::default()).map_err(|e| e.to_string())
 }
 
 /// A file of 4,480 bytes with a `block_count` of 2^24 took all memory: names of its weights were made first.
 #[test]
 fn a_count_of_layers_that_the_file_does_not_hold_is_refused_before_anything_is_made() {
     within_memory(4 << 10, || {
-        let error = open("layers", &[("llama.block_count", (1u32 << 24).into())]).err().expect("refused");
-        assert!(error.contains("`llama.block_count` is 16777216, but the file has 11 tensors"), "{error}");
+        let refused =
+            |layers: u32| open("layers", &[("llama.block_count", layers.into())]).err().expect("refused");
+        let (never, more) = (refused(1 << 24), refused(900));
+        assert!(never.contains("`llama.block_count` is 16777216, not a number from 1 to 1024"), "{never}");
+        assert!(more.contains("`llama.block_count` is 900, but the file has 11 tensors"), "{more}");
     });
 }
 
 /// They were passed over, and every value was another.
 #[test]
 fn keys_that_change_values_are_refused_and_those_that_do_not_pass() {
-    let changing: [(&str, GgufValue); 14] = [
+    let changing: [(&str, GgufValue); 13] = [
         ("llama.attention.causal", false.into()),
         ("llama.attention.scale", 0.25f32.into()),
         ("llama.logit_scale", 0.5f32.into()),
         ("llama.attn_logit_softcapping", 50f32.into()),
         ("llama.final_logit_softcapping", 30f32.into()),
         ("llama.attention.sliding_window", 32u32.into()),
-        ("llama.rope.scaling.factor", 8f32.into()),
         ("llama.residual_scale", 0.22f32.into()),
         ("llama.attention.clamp_kqv", 8f32.into()),
         ("llama.never_heard_of", 1u32.into()),
@@ -84,7 +86,7 @@ fn keys_that_change_values_are_refused_and_those_that_do_not_pass() {
         let error = open("changing", &[(key, value)]).err().expect(key);
         assert!(error.contains(&format!("`{key}`")) && error.contains("keys-changing.gguf"), "{error}");
     }
-    let same: [(&str, GgufValue); 10] = [
+    let same: [(&str, GgufValue); 11] = [
         ("llama.attention.causal", true.into()),
         ("llama.attention.scale", 0.5f32.into()),
         ("llama.logit_scale", 1f32.into()),
@@ -92,6 +94,7 @@ fn keys_that_change_values_are_refused_and_those_that_do_not_pass() {
         ("llama.attention.sliding_window", 64u32.into()),
         ("llama.rope.scaling.type", "none".into()),
         ("llama.rope.scaling.factor", 1f32.into()),
+        ("llama.attention.sliding_window", 0u32.into()),
         ("llama.vocab_size", 5u32.into()),
         ("llama.expert_count", 0u32.into()),
         ("split.count", GgufValue::U16(1)),
@@ -99,6 +102,20 @@ fn keys_that_change_values_are_refused_and_those_that_do_not_pass() {
     for (key, value) in same {
         assert_eq!(open("same", &[(key, value)]).err(), None, "{key}");
     }
+}
+
+/// llama.cpp takes a factor without a type for linear scaling.
+#[test]
+fn a_factor_of_positions_alone_is_linear() {
+    let angles = |keys: &[(&str, GgufValue)]| {
+        let model = open("linear", keys).expect("opens");
+        format!("{:?}", model.config.layers[0].attention.rotary)
+    };
+    let factor = ("llama.rope.scaling.factor", GgufValue::from(8f32));
+    let linear = angles(&[factor.clone(), ("llama.rope.scaling.type", "linear".into())]);
+    assert_eq!(angles(std::slice::from_ref(&factor)), linear);
+    assert_eq!(angles(&[factor, ("llama.rope.scaling.type", "none".into())]), angles(&[]));
+    assert_ne!(linear, angles(&[]));
 }
 
 /// They were reported as options of ours (`kv_heads`), or by a source file of ours, without file or key.

@@ -1,6 +1,6 @@
 //! Folders of language models that are refused: by key, by tensor, before anything is made of them.
 
-use pumice_models::{LanguageFolder, LlamaOptions};
+use pumice_models::{LanguageModel, LanguageOptions};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
@@ -28,8 +28,8 @@ fn changed(name: &str, keys: &[(&str, Value)]) -> PathBuf {
 
 /// The error of reading that copy and making its graph.
 fn refusal(name: &str, keys: &[(&str, Value)]) -> String {
-    let options = LlamaOptions::default();
-    let made = LanguageFolder::open(changed(name, keys), &options).and_then(|folder| folder.model());
+    let options = LanguageOptions::default();
+    let made = LanguageModel::open(changed(name, keys), &options).and_then(|folder| folder.model());
     made.err().unwrap_or_else(|| panic!("{name} is accepted")).to_string()
 }
 
@@ -90,7 +90,7 @@ fn a_tensor_that_nobody_reads_is_refused() {
 fn keys_that_switch_nothing_on_are_noted() {
     let folder =
         changed("noted", &[("new_key", json!(false)), ("other_key", json!([])), ("gone", Value::Null)]);
-    let folder = LanguageFolder::open(folder, &LlamaOptions::default()).expect("it is read");
+    let folder = LanguageModel::open(folder, &LanguageOptions::default()).expect("it is read");
     let notes: Vec<&str> = folder.notes.iter().map(|note| note.0.as_str()).collect();
     assert_eq!(notes.len(), 2, "{notes:?}");
     assert!(notes[0].contains("`new_key`") && notes[1].contains("`other_key`"), "{notes:?}");
@@ -99,7 +99,7 @@ fn keys_that_switch_nothing_on_are_noted() {
 
 #[test]
 fn a_context_is_at_most_what_the_model_was_trained_for() {
-    let open = |tokens: u64| LanguageFolder::open(llama(), &LlamaOptions::default().context(tokens));
+    let open = |tokens: u64| LanguageModel::open(llama(), &LanguageOptions::default().context(tokens));
     assert_eq!(open(100).expect("it fits").config.capacity, 100);
     assert!(open(129).err().expect("too long").to_string().contains("from 1 to 128"));
 }

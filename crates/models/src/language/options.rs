@@ -1,0 +1,107 @@
+//! What a user may choose of a language model before it is read.
+
+use crate::error::ModelError;
+use pumice_types::DType;
+
+/// Context that is planned for where the user names none.
+pub const DEFAULT_CONTEXT: u64 = 2048;
+/// The most tokens of a prompt that one run brings.
+const MOST_NEW: u64 = 128;
+
+/// Choices for a [`LanguageModel`](super::LanguageModel).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LanguageOptions {
+    /// Tokens that the caches hold, at most what the model was trained for; otherwise that, and [`DEFAULT_CONTEXT`] at
+    /// most.
+    pub context: Option<u64>,
+    /// Tokens that one run takes at most, of a prompt; otherwise 128, or as many as the caches hold. More take more
+    /// scratch, and make a prompt faster on a GPU.
+    pub max_new: Option<u64>,
+    /// How keys and values are kept.
+    pub cache: CacheType,
+}
+
+/// How the caches keep keys and values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CacheType {
+    /// In two bytes each: 5e-4 of the range of logits away from f32, at half the memory.
+    #[default]
+    F16,
+    /// In four bytes each.
+    F32,
+}
+
+impl CacheType {
+    /// The types with their names.
+    pub const ALL: [(&'static str, CacheType); 2] = [("f16", CacheType::F16), ("f32", CacheType::F32)];
+
+    /// The type of a state that holds them.
+    pub fn dtype(self) -> DType {
+        match self {
+            CacheType::F16 => DType::F16,
+            CacheType::F32 => DType::F32,
+        }
+    }
+}
+
+impl std::str::FromStr for CacheType {
+    type Err = ModelError;
+
+    fn from_str(name: &str) -> Result<CacheType, ModelError> {
+        let found = CacheType::ALL.into_iter().find(|(known, _)| *known == name);
+        found.map(|(_, cache)| cache).ok_or_else(|| {
+            let problem =
+                format!("`{name}` is no type of caches: f16 and f32 are there, quantized ones are not");
+            ModelError::Option { option: "kv", problem }
+        })
+    }
+}
+
+impl LanguageOptions {
+    /// Tokens that the caches hold.
+    #[must_use]
+    pub fn context(mut self, tokens: impl Into<Option<u64>>) -> Self {
+        self.context = tokens.into();
+        self
+    }
+
+    /// Tokens that one run takes at most.
+    #[must_use]
+    pub fn max_new(mut self, tokens: impl Into<Option<u64>>) -> Self {
+        self.max_new = tokens.into();
+        self
+    }
+
+    /// How keys and values are kept.
+    #[must_use]
+    pub fn cache(mut self, cache: CacheType) -> Self {
+        self.cache = cache;
+        self
+    }
+
+    /// Tokens that the caches of a model of this trained context hold.
+    pub(crate) fn planned(&self, trained: u64) -> Result<u64, ModelError> {
+        match self.context {
+            None => Ok(trained.min(DEFAULT_CONTEXT)),
+            Some(tokens) if (1..=trained).contains(&tokens) => Ok(tokens),
+            Some(tokens) => {
+                let problem =
+                    format!("{tokens} is not a number from 1 to {trained}, what the model was trained for");
+                Err(ModelError::Option { option: "context", problem })
+            }
+        }
+    }
+
+    /// Tokens of one run over caches of this capacity.
+    pub(crate) fn new_tokens(&self, capacity: u64) -> Result<u64, ModelError> {
+        match self.max_new {
+            None => Ok(capacity.min(MOST_NEW)),
+            Some(tokens) if (1..=capacity).contains(&tokens) => Ok(tokens),
+            Some(tokens) => {
+                let problem = format!("{tokens} is not a number from 1 to {capacity}, what the caches hold");
+                Err(ModelError::Option { option: "max_new", problem })
+            }
+        }
+    }
+}

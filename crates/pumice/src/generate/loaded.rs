@@ -1,0 +1,81 @@
+//! A language model on a device: what all its conversations share.
+
+use super::ahead::Ahead;
+use crate::error::Error;
+use pumice_models::{ChatTemplate, Message, ModelError, Note, TextTokenizer};
+use pumice_runtime::Executable;
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+/// What a generator needs of a model besides its graph.
+pub(super) struct TextSide {
+    pub(super) tokenizer: TextTokenizer,
+    /// Tokens that end an answer.
+    pub(super) ends: Vec<u32>,
+    /// The chat template's source, which is read when a conversation comes.
+    pub(super) template: Option<String>,
+    pub(super) notes: Vec<Note>,
+}
+
+/// Executable and text side, with the sizes that runs follow.
+pub(super) struct LoadedModel {
+    pub(super) exe: Executable,
+    pub(super) text: TextSide,
+    /// Tokens that the caches hold.
+    pub(super) context: usize,
+    /// Tokens of a prompt in one run; at least 1.
+    pub(super) most_new: usize,
+    /// Greedy tokens in one submission.
+    pub(super) per_submission: usize,
+    pub(super) logits: usize,
+    pub(super) next: usize,
+    /// Whether kernels of other ranges are made after the first answer.
+    pub(super) prepares_ahead: bool,
+    /// They are being made, or were.
+    pub(super) ahead: Mutex<Option<Ahead>>,
+}
+
+impl LoadedModel {
+    /// Tokens of the vocabulary: logits of one token.
+    pub fn vocab(&self) -> u64 {
+        let logits = &self.exe.plan().outputs[self.logits];
+        logits.shape.last().and_then(|extent| extent.as_const()).map_or(0, |n| n as u64)
+    }
+
+    /// The tokens of a conversation, which end where the assistant's answer begins.
+    pub fn chat_ids(&self, messages: &[Message]) -> Result<Vec<u32>, Error> {
+        let source = self.text.template.as_ref().ok_or_else(|| ModelError::Option {
+            option: "chat",
+            problem: "the model has no chat template; give the whole text as a prompt".to_owned(),
+        })?;
+        let template = ChatTemplate::new(source).map_err(ModelError::from)?;
+        Ok(self.text.tokenizer.encode_chat(&template, messages, true).map_err(ModelError::from)?)
+    }
+
+    /// Makes the kernels of the runs that a prompt and an answer of so many tokens meet: those of whole pieces, of
+    /// the last piece, and of single tokens.
+    pub fn prepare_for(&self, prompt: usize, answer: usize) -> Result<(), Error> {
+        let whole = (prompt > self.most_new).then_some(self.most_new);
+        let last = (prompt - 1) % self.most_new + 1;
+        let single = (answer > 1).then_some(1);
+        let met = whole.into_iter().chain([last]).chain(single).filter_map(|new| self.run_of(new));
+        let runs: BTreeSet<usize> = met.collect();
+        Ok(self.exe.prepare_runs(&runs.into_iter().collect::<Vec<_>>())?)
+    }
+
+    /// The run that takes so many new tokens.
+    fn run_of(&self, new: usize) -> Option<usize> {
+        let plan = self.exe.plan();
+        let symbol = plan.symbols.find("t");
+        plan.run_for(0, |id| (Some(id) == symbol).then_some(new as u64))
+    }
+
+    /// After an answer, the kernels that others may need.
+    pub fn prepare_ahead(&self) {
+        // A thread that panicked left nothing half done: what is there is there.
+        let mut ahead = self.ahead.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if self.prepares_ahead && ahead.is_none() {
+            *ahead = Some(Ahead::begin(&self.exe));
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Choices for a [`Generator`](super::Generator), and what a plan that was made before says of them.
+
+use crate::model::PlanSource;
+use pumice_compile::Options;
+use pumice_models::{CacheType, LanguageOptions, specialize};
+use pumice_plan::CheckedPlan;
+
+/// Choices for a [`Generator`](super::Generator).
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct GenerateOptions {
+    /// How much context is planned for, and how it is kept.
+    pub model: LanguageOptions,
+    /// Compilation. Without specializations, the decoder's own suggestions are used.
+    pub compile: Options,
+    /// A plan of the model that was made before: nothing is compiled then, and context and caches are the plan's.
+    pub plan: Option<CheckedPlan>,
+    /// Whether the program ends after one answer. Otherwise, on a GPU, a thread makes the kernels that later prompts
+    /// may need once the first answer is there.
+    pub one_answer: bool,
+}
+
+impl GenerateOptions {
+    /// How much context is planned for, and how it is kept.
+    #[must_use]
+    pub fn model(mut self, model: LanguageOptions) -> Self {
+        self.model = model;
+        self
+    }
+
+    /// Compilation.
+    #[must_use]
+    pub fn compile(mut self, compile: Options) -> Self {
+        self.compile = compile;
+        self
+    }
+
+    /// A plan of the model that was made before.
+    #[must_use]
+    pub fn plan(mut self, plan: impl Into<Option<CheckedPlan>>) -> Self {
+        self.plan = plan.into();
+        self
+    }
+
+    /// Whether the program ends after one answer.
+    #[must_use]
+    pub fn one_answer(mut self, one: bool) -> Self {
+        self.one_answer = one;
+        self
+    }
+
+    pub(super) fn plan_source(&self) -> PlanSource<'_> {
+        PlanSource { plan: self.plan.as_ref(), compile: &self.compile, suggested: specialize::decoder }
+    }
+
+    /// The model's choices; with a plan, its context, where nobody chose one, and its caches.
+    pub(super) fn model_options(&self) -> LanguageOptions {
+        let (model, Some(plan)) = (self.model, &self.plan) else { return self.model };
+        let planned = LanguageOptions::default().context(model.context.or_else(|| planned_context(plan)));
+        planned.max_new(model.max_new).cache(planned_cache(plan).unwrap_or(model.cache))
+    }
+}
+
+/// Tokens that the caches of a decoder's plan hold: `history` has a row more.
+fn planned_context(plan: &CheckedPlan) -> Option<u64> {
+    let history = plan.states.iter().find(|s| s.name == "history")?;
+    history.shape.get(1)?.checked_sub(1)
+}
+
+/// How the caches of a decoder's plan keep keys and values.
+fn planned_cache(plan: &CheckedPlan) -> Option<CacheType> {
+    let cache = plan.states.iter().find(|s| s.name == "layer.0.k_cache")?;
+    CacheType::ALL.into_iter().map(|(_, cache)| cache).find(|kind| kind.dtype() == cache.dtype)
+}
