@@ -4,7 +4,7 @@
 //! The file is the one that `PUMICE_SMOLLM2` names, or the one `cargo xtask demo` downloaded; the tests fail without
 //! it, and `cargo xtask test` leaves them out and says so.
 
-use pumice_models::{ChatTemplate, LanguageModel, LanguageOptions, Message};
+use pumice_models::{ChatInput, ChatTemplate, LanguageModel, LanguageOptions, Message};
 use pumice_tests::logits::{Goldens, TOLERANCE, load};
 use pumice_tests::share::Share;
 use pumice_tests::{Fixture, files, perplexity};
@@ -73,7 +73,8 @@ mod with_smollm2 {
         assert_eq!((conversations.len(), texts.len()), (20, 20));
         for (messages, texts) in conversations.iter().zip(texts) {
             for (prompt, want) in [true, false].into_iter().zip(strings(texts)) {
-                assert_eq!(template.render(messages, prompt, &bos, &eos).expect("renders"), want);
+                let input = ChatInput::new(messages).add_generation_prompt(prompt).special_tokens(&bos, &eos);
+                assert_eq!(template.render(&input).expect("renders"), want);
             }
         }
     }

@@ -2,10 +2,11 @@
 //! it.
 
 use pumice_import::fuzz::within_memory;
-use pumice_models::{ChatTemplate, Message, TextError};
+use pumice_models::{ChatInput, ChatTemplate, Message, TextError};
 
 fn render(source: &str) -> Result<String, TextError> {
-    ChatTemplate::new(source)?.render(&[Message::new("user", "hi")], true, "", "")
+    ChatTemplate::new(source)?
+        .render(&ChatInput::new(&[Message::new("user", "hi")]).add_generation_prompt(true))
 }
 
 /// What a template may take at most: the text that its fuel pays for, a few times over while it is made.

@@ -2,27 +2,12 @@
 
 use super::date::Date;
 use super::error::TextError;
+use super::input::ChatInput;
 use super::jinja;
-use super::marks::literals;
-use minijinja::{Environment, Value, context};
-use serde::{Deserialize, Serialize};
+use super::marks::{literals, names};
+use minijinja::Environment;
+use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// One turn of a conversation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Message {
-    /// Who speaks: "system", "user", "assistant", or what else the template knows.
-    pub role: String,
-    /// What is said.
-    pub content: String,
-}
-
-impl Message {
-    /// A turn of this role.
-    pub fn new(role: impl Into<String>, content: impl Into<String>) -> Message {
-        Message { role: role.into(), content: content.into() }
-    }
-}
 
 /// A template in Jinja, as `tokenizer.chat_template` holds it.
 #[derive(Clone, Debug)]
@@ -31,6 +16,8 @@ pub struct ChatTemplate {
     source: Arc<str>,
     /// Its string literals.
     literals: Arc<[String]>,
+    /// Names that stand in its tags, and its string literals.
+    names: Arc<BTreeSet<String>>,
 }
 
 impl ChatTemplate {
@@ -40,7 +27,8 @@ impl ChatTemplate {
     /// A source that is no template, with its line; one that is too long.
     pub fn new(source: &str) -> Result<ChatTemplate, TextError> {
         let environment = jinja::environment(source)?;
-        Ok(ChatTemplate { environment, source: source.into(), literals: literals(source).into() })
+        let (literals, names) = (literals(source).into(), names(source).into());
+        Ok(ChatTemplate { environment, source: source.into(), literals, names })
     }
 
     pub(super) fn source(&self) -> &str {
@@ -49,6 +37,11 @@ impl ChatTemplate {
 
     pub(super) fn literals(&self) -> &[String] {
         &self.literals
+    }
+
+    /// Whether the template itself names this, as a field or as a text.
+    pub(super) fn names(&self, name: &str) -> bool {
+        self.names.contains(name)
     }
 
     /// Tells the template which day it is (month and day count from 1). Without, a template that can do without a date
@@ -61,8 +54,7 @@ impl ChatTemplate {
         Ok(self)
     }
 
-    /// Writes a conversation. With `add_generation_prompt` the text ends where the assistant's answer begins. `bos`
-    /// and `eos` are the texts of the tokens that begin and end a text, empty where the model has none.
+    /// Writes a conversation.
     ///
     /// This is the text to look at. For the model use
     /// [`TextTokenizer::encode_chat`](super::TextTokenizer::encode_chat), which keeps apart what the template writes
@@ -74,29 +66,12 @@ impl ChatTemplate {
     ///
     /// # Errors
     /// What the template refuses, and where it fails or does not end, with the line.
-    pub fn render(
-        &self,
-        messages: &[Message],
-        add_generation_prompt: bool,
-        bos: &str,
-        eos: &str,
-    ) -> Result<String, TextError> {
-        let said: usize = messages.iter().map(|message| message.content.len()).sum();
-        let fuel = jinja::fuel(messages.len(), said);
-        let turn = |message: &Message| {
-            Value::from_pairs([("role", message.role.as_str()), ("content", message.content.as_str())])
-        };
-        let context = || {
-            context! {
-                messages => messages.iter().map(turn).collect::<Vec<_>>(),
-                add_generation_prompt,
-                bos_token => bos,
-                eos_token => eos,
-                // transformers gives these two to every template, as None where there are none.
-                tools => (),
-                documents => (),
-            }
-        };
-        jinja::render(&self.environment, fuel, context)
+    pub fn render(&self, input: &ChatInput<'_>) -> Result<String, TextError> {
+        let (mut texts, mut bytes) = (input.messages.len(), 0);
+        input.texts(&mut |text| {
+            texts += 1;
+            bytes += text.len();
+        });
+        jinja::render(&self.environment, jinja::fuel(texts, bytes), || input.value())
     }
 }

@@ -119,6 +119,28 @@ pub enum TextError {
         /// What is wrong.
         problem: String,
     },
+    /// A list of chat templates that is none.
+    #[error("`chat_template` of `tokenizer_config.json` {problem}; the file is damaged: get it again")]
+    Templates {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A chat template that the model does not have.
+    #[error("the model has no chat template `{name}`; it has: {}", known.join(", "))]
+    TemplateName {
+        /// The name that was asked for.
+        name: String,
+        /// The names that there are.
+        known: Vec<String>,
+    },
+    /// An argument for a chat template that cannot be one.
+    #[error("the template's argument `{name}` {problem}")]
+    TemplateArgument {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
     /// What a chat template writes depends on the text of control tokens in a message.
     #[error(
         "a message has the text of control tokens and the chat template looks at it; take it out of the message"

@@ -148,6 +148,28 @@ pub(super) fn literals(source: &str) -> Vec<String> {
     found
 }
 
+/// The names inside the tags of a template, and its string literals.
+pub(super) fn names(source: &str) -> BTreeSet<String> {
+    let mut names: BTreeSet<String> = literals(source).into_iter().collect();
+    let mut rest = source;
+    while let Some(at) = [rest.find("{{"), rest.find("{%")].into_iter().flatten().min() {
+        let tag = &rest[at + 2..];
+        let mut ends = 0;
+        let mut between = |text: &str| {
+            let words =
+                text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+            names.extend(words.map(str::to_owned));
+        };
+        rest = literals_of_tag(tag, &mut |literal| {
+            let begins = literal.as_ptr() as usize - tag.as_ptr() as usize;
+            between(&tag[ends..begins]);
+            ends = begins + literal.len();
+        });
+        between(&tag[ends..tag.len() - rest.len()]);
+    }
+    names
+}
+
 /// Shows the literals up to the end of the tag; gives what follows.
 fn literals_of_tag<'s>(tag: &'s str, found: &mut dyn FnMut(&'s str)) -> &'s str {
     let mut rest = tag;

@@ -2,7 +2,7 @@
 
 use super::ahead::Ahead;
 use crate::error::Error;
-use pumice_models::{ChatTemplate, Message, ModelError, Note, TextTokenizer};
+use pumice_models::{ChatInput, ChatTemplate, Message, ModelError, Note, TextTokenizer};
 use pumice_runtime::Executable;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -49,7 +49,8 @@ impl LoadedModel {
             problem: "the model has no chat template; give the whole text as a prompt".to_owned(),
         })?;
         let template = ChatTemplate::new(source).map_err(ModelError::from)?;
-        Ok(self.text.tokenizer.encode_chat(&template, messages, true).map_err(ModelError::from)?)
+        let input = ChatInput::new(messages).add_generation_prompt(true);
+        Ok(self.text.tokenizer.encode_chat(&template, &input).map_err(ModelError::from)?)
     }
 
     /// Makes the kernels of the runs that a prompt and an answer of so many tokens meet: those of whole pieces, of
