@@ -3,14 +3,17 @@
 
 use super::date::Date;
 use super::error::TextError;
+use super::filters;
 use super::json::tojson;
 use super::marks::longest_tag;
 use super::methods::{self, Arguments};
+use super::numbers;
 use super::operators;
+use super::python::Str;
 use super::stack::with_stack;
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Rest, ValueKind};
-use minijinja::{AutoEscape, Environment, Error, ErrorKind, HtmlEscape, State, Value};
+use minijinja::value::{Kwargs, Rest, ValueKind};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, Value};
 
 /// The longest source that is read. The longest in use have 17,000 bytes (2026).
 const LONGEST: usize = 64 << 10;
@@ -32,10 +35,10 @@ struct Raised(String);
 pumice_types::debug_as_display!(Raised);
 
 /// Steps of one rendering; each also pays for 64 bytes. The longest conversations in use need a tenth.
-pub(super) fn fuel(messages: usize, bytes: usize) -> u64 {
+pub(super) fn fuel(texts: usize, bytes: usize) -> u64 {
     const ANY: u64 = 1 << 19;
     const MOST: u64 = 1 << 22;
-    let for_these = (messages as u64).saturating_mul(1 << 10).saturating_add(bytes as u64 / 4);
+    let for_these = (texts as u64).saturating_mul(1 << 9).saturating_add(bytes as u64 / 4);
     ANY.saturating_add(for_these).min(MOST)
 }
 
@@ -60,12 +63,16 @@ fn read(source: &str) -> Result<Environment<'static>, TextError> {
     environment.set_unknown_method_callback(methods::call);
     environment.add_filter("tojson", tojson);
     environment.add_filter("string", methods::string);
+    environment.add_filter("trim", methods::trim);
+    environment.add_filter("int", numbers::int);
+    environment.add_filter("float", numbers::float);
     environment.add_filter("format", methods::format_filter);
     environment.set_formatter(|out, state, value| {
         methods::pay_text(state, value)?;
-        write!(out, "{value}").map_err(Error::from)
+        write!(out, "{}", Str(value)).map_err(Error::from)
     });
     paid(&mut environment);
+    filters::add(&mut environment);
     // No conversation needs them, and they write values that the engine does not charge before.
     for name in ["pprint", "urlencode"] {
         environment.remove_filter(name);
@@ -83,33 +90,26 @@ fn read(source: &str) -> Result<Environment<'static>, TextError> {
         Err(error.with_source(Raised(message.to_string())))
     };
     environment.add_function("raise_exception", raise);
-    let source = operators::paid(&plain_generation(source));
+    // Whatever ends a line is one sign in Jinja2.
+    let source = source.replace("\r\n", "\n").replace('\r', "\n");
+    let source = operators::paid(&plain_generation(&source));
     environment.add_template_owned(NAME, source).map_err(|e| syntax_error(&e))?;
     Ok(environment)
 }
 
 /// Puts what writes lists as text or puts them in order, filters and tests, after what takes the fuel for that.
 fn paid(environment: &mut Environment<'static>) {
-    for name in ["sort", "dictsort", "unique", "groupby", "min", "max"] {
+    environment.add_filter("dictsort", |state: &State<'_, '_>, value: &Value, args: Arguments| {
+        methods::pay_order(state, value, &args)?;
+        methods::paid_filter(state, "dictsort", value, named(args, &["case_sensitive", "by", "reverse"])?)
+    });
+    for name in ["sort", "unique", "groupby", "min", "max"] {
         environment.add_filter(name, move |state: &State<'_, '_>, value: &Value, args: Arguments| {
             methods::pay_order(state, value, &args)?;
             methods::paid_filter(state, name, value, args)
         });
     }
-    for name in [
-        "lower",
-        "upper",
-        "title",
-        "capitalize",
-        "trim",
-        "join",
-        "split",
-        "lines",
-        "replace",
-        "indent",
-        "int",
-        "float",
-    ] {
+    for name in ["lower", "upper", "title", "capitalize", "join", "split", "lines", "replace"] {
         environment.add_filter(name, move |state: &State<'_, '_>, value: &Value, args: Arguments| {
             methods::pay_text(state, value)?;
             methods::paid_filter(state, name, value, args)
@@ -124,17 +124,28 @@ fn paid(environment: &mut Environment<'static>) {
             methods::paid_test(state, name, value, args)
         });
     }
-    for name in ["e", "escape"] {
-        environment.add_filter(name, |state: &State<'_, '_>, value: &Value| {
-            methods::pay_text(state, value)?;
-            Ok::<Value, Error>(Value::from_safe_string(HtmlEscape(&value.to_string()).to_string()))
-        });
-    }
 }
 
-/// What has a length and can be indexed, as Python sees it: strings and mappings too.
+/// Arguments by place as arguments by name: the engine takes some by name alone.
+fn named(Rest(args): Arguments, names: &[&'static str]) -> Result<Arguments, Error> {
+    let (mut all, mut places) = (Vec::new(), names.iter());
+    for arg in args.into_iter().map(Value::from) {
+        if let (true, Ok(by_name)) = (arg.is_kwargs(), Kwargs::try_from(arg.clone())) {
+            for name in by_name.args() {
+                all.push((name.to_owned(), by_name.get::<Value>(name)?));
+            }
+        } else {
+            let name = places.next().ok_or_else(|| Error::from(ErrorKind::TooManyArguments))?;
+            all.push(((*name).to_owned(), arg));
+        }
+    }
+    Ok(Rest(vec![Value::from(Kwargs::from_iter(all)).into()]))
+}
+
+/// What has a length and can be indexed, as Python sees it: strings, mappings and what is undefined, too.
 fn is_sequence(value: &Value) -> bool {
-    matches!(value.kind(), ValueKind::Seq | ValueKind::Map | ValueKind::String | ValueKind::Bytes)
+    use ValueKind::{Bytes, Map, Seq, String, Undefined};
+    matches!(value.kind(), Seq | Map | String | Bytes | Undefined)
 }
 
 /// Gives the template the function `strftime_now`. Without a date there is none: templates that ask whether it is
@@ -163,8 +174,8 @@ pub(super) fn render(
     })?
 }
 
-/// transformers marks the assistant's own text with a tag of its own, which changes nothing in the result; a condition
-/// that holds does the same, its whitespace too.
+/// transformers marks the assistant's own text with a tag of its own, which changes nothing in the result; a block with
+/// names of its own does the same, its whitespace too.
 fn plain_generation(source: &str) -> String {
     let mut plain = String::with_capacity(source.len());
     let mut rest = source;
@@ -175,8 +186,8 @@ fn plain_generation(source: &str) -> String {
         let marks = &tag[..tag.len() - body.len()];
         let word = body.find(|c: char| !c.is_alphanumeric() && c != '_').map_or(body, |end| &body[..end]);
         let instead = match word {
-            "generation" => "if true",
-            "endgeneration" => "endif",
+            "generation" => "with",
+            "endgeneration" => "endwith",
             other => other,
         };
         plain.extend([marks, instead]);

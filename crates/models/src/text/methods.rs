@@ -2,6 +2,8 @@
 //!
 //! The engine bounds what its own operators and filters make; the methods of the second crate are outside of that.
 
+use super::python::{self, Str};
+use super::strings;
 use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 use minijinja_contrib::pycompat;
@@ -35,13 +37,39 @@ pub(super) fn call(
             let sought = args.first().map_or(0, |arg| written(arg, payable(state)));
             text.len().saturating_add(sought)
         }
+        // A width.
+        (Some(text), "zfill" | "ljust" | "rjust" | "center") => {
+            let width = args.first().and_then(|width| usize::try_from(width.clone()).ok()).unwrap_or(0);
+            text.len().saturating_add(width.saturating_mul(4))
+        }
         (Some(text), _) => text.len(),
         // Each item is compared.
         (None, "count") => written(value, payable(state)),
         (None, _) => 0,
     };
     state.consume_fuel((bytes / BYTES_PER_STEP) as u64)?;
-    pycompat::unknown_method_callback(state, value, method, args)
+    match (value.kind(), method, args) {
+        (ValueKind::Seq | ValueKind::Map, "copy", []) => return Ok(value.clone()),
+        (ValueKind::Seq, "index", [sought]) => return index(state, value, sought),
+        _ => {}
+    }
+    let of_text = value.as_str().and_then(|text| strings::call(text, method, args));
+    of_text.unwrap_or_else(|| pycompat::unknown_method_callback(state, value, method, args))
+}
+
+/// The place of an item in a list.
+fn index(state: &State<'_, '_>, list: &Value, sought: &Value) -> Result<Value, Error> {
+    state.consume_fuel((written(list, payable(state)) / BYTES_PER_STEP) as u64)?;
+    let at = list.try_iter()?.position(|item| item == *sought);
+    at.map(Value::from)
+        .ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "index: the list has no such item"))
+}
+
+/// The filter `trim`, with Python's idea of space.
+pub(super) fn trim(state: &State<'_, '_>, value: &Value, chars: Option<&str>) -> Result<Value, Error> {
+    pay_text(state, value)?;
+    let text = Str(value).to_string();
+    Ok(strings::stripped(&text, chars, (true, true)).into())
 }
 
 /// The format string, its widths, and for each of its fields all arguments.
@@ -65,7 +93,7 @@ pub(super) fn string(state: &State<'_, '_>, value: &Value) -> Result<Value, Erro
         return Ok(value.clone());
     }
     pay(state, value)?;
-    Ok(Value::from(value.to_string()))
+    Ok(Value::from(Str(value).to_string()))
 }
 
 /// Calls a filter of the engine whose value is paid for; its arguments are before it is called.
@@ -145,7 +173,13 @@ pub(super) fn pay_text(state: &State<'_, '_>, value: &Value) -> Result<(), Error
 
 /// Takes the fuel for a value as text.
 pub(super) fn pay(state: &State<'_, '_>, value: &Value) -> Result<(), Error> {
-    state.consume_fuel((written(value, payable(state)) / BYTES_PER_STEP) as u64)
+    let (bytes, is_whole) = counted(value, payable(state));
+    state.consume_fuel((bytes / BYTES_PER_STEP) as u64)?;
+    if is_whole {
+        return Ok(());
+    }
+    let problem = format!("lists and objects nest deeper than {}", python::DEEPEST);
+    Err(Error::new(ErrorKind::InvalidOperation, problem))
 }
 
 /// Bytes that the fuel that is left pays for.
@@ -155,6 +189,11 @@ fn payable(state: &State<'_, '_>) -> usize {
 
 /// The length of a value as text; of a longer one than `most`, something above that.
 pub(super) fn written(value: &Value, most: usize) -> usize {
+    counted(value, most).0
+}
+
+/// The length of a value as text and whether all of it was counted: no further than `most`, no deeper than is written.
+fn counted(value: &Value, most: usize) -> (usize, bool) {
     struct Counter(usize, usize);
     impl fmt::Write for Counter {
         fn write_str(&mut self, text: &str) -> fmt::Result {
@@ -163,12 +202,11 @@ pub(super) fn written(value: &Value, most: usize) -> usize {
         }
     }
     if let Some(text) = value.as_str() {
-        return text.len();
+        return (text.len(), true);
     }
     let mut counter = Counter(0, most);
-    // It ends early where the length is above `most`.
-    let _ = write!(counter, "{value}");
-    counter.0
+    let is_whole = write!(counter, "{}", Str(value)).is_ok();
+    (counter.0, is_whole)
 }
 
 /// How many parts a text has.

@@ -5,6 +5,8 @@
 //! safe string `~` writes through the formatter, which is ours and takes the fuel first; the left operand of `in` goes
 //! through a filter that does. Never here: what is outside of tags.
 
+use std::borrow::Cow;
+
 /// What stands in place of `~`. It binds more tightly than what stands beside it.
 const SIGN: &str = "~''|safe~";
 
@@ -139,8 +141,10 @@ fn expression<'s>(tag: &'s str, out: &mut String) -> &'s str {
             at += word.len();
             continue;
         }
-        let length = if matches!(c, '"' | '\'') { literal(&tag[at..]) } else { c.len_utf8() };
-        copy.sign(c, &tag[at..at + length]);
+        let is_literal = matches!(c, '"' | '\'');
+        let length = if is_literal { literal(&tag[at..]) } else { c.len_utf8() };
+        let text = &tag[at..at + length];
+        copy.sign(c, &if is_literal { escapes(text) } else { Cow::Borrowed(text) });
         at += length;
     }
     ""
@@ -150,6 +154,40 @@ fn expression<'s>(tag: &'s str, out: &mut String) -> &'s str {
 fn word_of(text: &str) -> &str {
     let end = text.find(|c: char| !c.is_alphanumeric() && c != '_');
     &text[..end.unwrap_or(text.len())]
+}
+
+/// A string literal whose escapes the engine reads as Python does: what is no escape there keeps its backslash.
+fn escapes(text: &str) -> Cow<'_, str> {
+    if !text.contains('\\') {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        out.push_str(before);
+        let sign = escape[1..].chars().next();
+        let length = 1 + sign.map_or(0, char::len_utf8);
+        let code = escape.get(2..10).filter(|_| sign == Some('U'));
+        match (sign, code.and_then(|digits| char::from_u32(u32::from_str_radix(digits, 16).ok()?))) {
+            (_, Some(c)) => {
+                out.push(c);
+                rest = &escape[10..];
+                continue;
+            }
+            (Some('a'), _) => out.push_str("\\x07"),
+            (Some('v'), _) => out.push_str("\\x0b"),
+            (Some('\n'), _) => {}
+            (Some('\\' | '\'' | '"' | 'b' | 'f' | 'n' | 'r' | 't' | 'x' | 'u' | '0'..='7'), _)
+            | (None, _) => {
+                out.push_str(&escape[..length]);
+            }
+            _ => out.extend(["\\", &escape[..length]]),
+        }
+        rest = &escape[length..];
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
 }
 
 /// The bytes of a string literal with its quotes; a backslash takes the character after it along.
