@@ -23,6 +23,6 @@ pub use language::{CacheType, LanguageModel, LanguageOptions};
 pub use sentence::{Pooling, SentenceOverrides, SentenceSpec};
 pub use specialize::Cuts;
 pub use text::{
-    ChatInput, ChatTemplate, DecodeStream, Draws, JsonValue, Message, PreTokenizer, Sampler, TemplateArguments, TextError, TextTokenizer, Vocabulary,
+    ChatInput, ChatTemplate, ChatTemplates, DecodeStream, Draws, JsonValue, Message, PreTokenizer, Sampler, TemplateArguments, TextError, TextTokenizer, Vocabulary,
 };
 pub use tokenizer::{Encoded, SentenceTokenizer, TokenBatch};
