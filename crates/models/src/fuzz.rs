@@ -3,6 +3,7 @@
 use crate::config::EncoderConfig;
 use crate::language;
 use crate::sentence::{self, Pooling, SentenceSpec};
+use crate::text::{ChatInput, ChatTemplate, JsonValue, Message};
 use crate::tokenizer::SentenceTokenizer;
 use std::path::Path;
 
@@ -24,6 +25,21 @@ pub fn fuzz_language_config(data: &[u8]) {
 pub fn fuzz_sentence(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     sentence::fuzz_modules(text);
+}
+
+/// Reads the bytes as a chat template and, after a zero byte, as messages, then as tools; writes what they are by
+/// turns with and without a beginning of an answer.
+pub fn fuzz_chat(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut parts = text.split('\0');
+    let Ok(template) = ChatTemplate::new(parts.next().unwrap_or_default()) else { return };
+    let messages: Vec<Message> =
+        parts.next().and_then(|part| serde_json::from_str(part).ok()).unwrap_or_default();
+    let tools: Option<Vec<JsonValue>> = parts.next().and_then(|part| serde_json::from_str(part).ok());
+    let input = ChatInput::new(&messages).add_generation_prompt(data.len().is_multiple_of(2));
+    let input = tools.as_ref().map_or(input, |tools| input.tools(tools));
+    // An error is an answer, too.
+    let _ = template.render(&input.special_tokens("<s>", "</s>"));
 }
 
 /// Reads the bytes as a `tokenizer.json` and, if it is one, uses it.

@@ -2,7 +2,7 @@
 //! memory is bounded.
 
 use pumice_import::fuzz::{Mutator, within_memory};
-use pumice_models::fuzz::{fuzz_config, fuzz_language_config, fuzz_sentence, fuzz_tokenizer};
+use pumice_models::fuzz::{fuzz_chat, fuzz_config, fuzz_language_config, fuzz_sentence, fuzz_tokenizer};
 use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -87,6 +87,49 @@ fn sentence_readers_survive_a_million_files() {
     within_memory(LIMIT_KIB, || {
         for _ in 0..RUNS {
             fuzz_sentence(&mutator.generate());
+        }
+    });
+}
+
+/// Templates with conversations, both damaged. Each is read and rendered on threads of their own, so there are fewer.
+#[test]
+fn chat_templates_survive_damaged_sources_and_conversations() {
+    let _alone = alone();
+    let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/text");
+    let golden = |name: &str| -> serde_json::Value {
+        let bytes = fs::read(text.join(name)).expect("checked in");
+        serde_json::from_slice(&bytes).expect("JSON")
+    };
+    let (written, constructs, inputs) =
+        (golden("chat_written.json"), golden("chat_constructs.json"), golden("chat_inputs.json"));
+    let sources = written.as_object().expect("templates").values().map(|one| &one["source"]);
+    let sources: Vec<&str> = sources
+        .chain(constructs.as_array().expect("constructs").iter().map(|one| &one[0]))
+        .map(|source| source.as_str().expect("a source"))
+        .collect();
+    let inputs = inputs.as_array().expect("conversations");
+    let with_input = |(at, source): (usize, &&str)| {
+        let input = &inputs[at % inputs.len()];
+        format!("{source}\0{}\0{}", input["messages"], input["tools"]).into_bytes()
+    };
+    let words = [
+        "{% for m in messages %}",
+        "{% endfor %}",
+        "{{ messages }}",
+        " | tojson(indent=9)",
+        ".split(",
+        " ~ x * 99999",
+        "{% set ns.x = [ns.x, ns.x] %}",
+        "{% macro m(x) %}",
+        " in messages",
+        "[::-1]",
+        "\\U0010ffff",
+        "\0[{\"role\":\"user\"}]",
+    ];
+    let mut mutator = Mutator::new(15, sources.iter().enumerate().map(with_input).collect(), &words);
+    within_memory(4 * LIMIT_KIB, || {
+        for _ in 0..20_000 {
+            fuzz_chat(&mutator.generate());
         }
     });
 }
