@@ -4,7 +4,7 @@
 //! The file is the one that `PUMICE_SMOLLM2` names, or the one `cargo xtask demo` downloaded; the tests fail without
 //! it, and `cargo xtask test` leaves them out and says so.
 
-use pumice_models::{ChatInput, ChatTemplate, LanguageModel, LanguageOptions, Message};
+use pumice_models::{ChatInput, LanguageModel, LanguageOptions, Message};
 use pumice_tests::logits::{Goldens, TOLERANCE, load};
 use pumice_tests::share::Share;
 use pumice_tests::{Fixture, files, perplexity};
@@ -63,8 +63,8 @@ mod with_smollm2 {
         let golden = golden("text.json");
         let file = LanguageModel::open(file(), &LanguageOptions::default()).expect("a model");
         let tokenizer = file.tokenizer().expect("text");
-        let template = file.chat_template_source().expect("read").expect("it has one");
-        let template = ChatTemplate::new(&template).expect("a template");
+        let template = file.chat_templates().expect("read");
+        let (_, template) = template.choose(false).expect("a template").expect("it has one");
         let special = |id: Option<u32>| tokenizer.decode(&[id.expect("it has one")]);
         let (bos, eos) = (special(tokenizer.bos()), special(tokenizer.eos()));
         let conversations: Vec<Vec<Message>> =

@@ -19,10 +19,11 @@ pub mod tokenizer;
 pub use config::{Activation, EncoderConfig, Family};
 pub use encoder::{EncoderFolder, EncoderOptions, encoder_graph};
 pub use error::{ModelError, Note};
-pub use language::{CacheType, LanguageModel, LanguageOptions};
+pub use language::{CacheType, LanguageModel, LanguageOptions, SuggestedSampling};
 pub use sentence::{Pooling, SentenceOverrides, SentenceSpec};
 pub use specialize::Cuts;
 pub use text::{
-    ChatInput, ChatTemplate, ChatTemplates, DecodeStream, Draws, JsonValue, Message, PreTokenizer, Sampler, TemplateArguments, TextError, TextTokenizer, Vocabulary,
+    ChatInput, ChatTemplate, ChatTemplates, DecodeStream, Draws, JsonValue, Message, PreTokenizer, Sampler,
+    TemplateArguments, TextError, TextTokenizer, Vocabulary,
 };
 pub use tokenizer::{Encoded, SentenceTokenizer, TokenBatch};

@@ -70,7 +70,7 @@ pub use pumice_ir::{
 };
 #[cfg(feature = "models")]
 pub use pumice_models::{
-    CacheType, EncoderOptions, LanguageOptions, Message, ModelError, Note, Pooling, Sampler,
+    CacheType, EncoderOptions, JsonValue, LanguageOptions, Message, ModelError, Note, Pooling, Sampler,
     SentenceOverrides, TextError,
 };
 pub use pumice_plan::check::CheckError;

@@ -6,11 +6,12 @@ use super::keys::Keys;
 use super::model::Read;
 use super::options::LanguageOptions;
 use super::source::{Make, no_other_tensor};
+use super::suggested::SuggestedSampling;
 use super::weights::GgufWeights;
 use super::{families, vocabulary};
 use crate::error::ModelError;
-use crate::text::TextTokenizer;
-use pumice_import::{GgufFile, Model};
+use crate::text::{ChatTemplates, TextTokenizer};
+use pumice_import::{GgufFile, GgufValue, Model};
 use std::path::{Path, PathBuf};
 
 /// Tensors that each layer has of its own at least: a matrix each of attention and of what follows, and one back.
@@ -56,9 +57,25 @@ impl LanguageFile {
         vocabulary::with_vocabulary(&self.file, &self.path, |v| Ok(TextTokenizer::new(v)?))
     }
 
-    /// The source of its chat template.
-    pub fn chat_template(&self) -> Result<Option<String>, ModelError> {
-        Ok(self.file.metadata().str_if_any("tokenizer.chat_template")?.map(str::to_owned))
+    /// The sources of its chat templates.
+    pub fn chat_templates(&self) -> Result<ChatTemplates, ModelError> {
+        let metadata = self.file.metadata();
+        let mut templates = ChatTemplates::default();
+        for (key, _) in metadata.iter().filter(|(key, _)| key.starts_with("tokenizer.chat_template")) {
+            // A list of the others' names stands beside them.
+            if key != "tokenizer.chat_templates" {
+                templates.add_key(key, metadata.str(key)?);
+            }
+        }
+        Ok(templates)
+    }
+
+    /// What the model's makers suggest.
+    pub fn suggested_sampling(&self) -> Result<SuggestedSampling, ModelError> {
+        let number = |name: &str| self.file.metadata().get(name).and_then(GgufValue::number);
+        let wrong =
+            |field: &str, problem| self.wrong(field, problem, "use another file of the model".to_owned());
+        SuggestedSampling::read(1, number, wrong)
     }
 
     /// The graph that `make` makes, over the file's tensors.

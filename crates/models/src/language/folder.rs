@@ -4,12 +4,13 @@ use super::family::Family;
 use super::model::Read;
 use super::options::LanguageOptions;
 use super::source::{Make, SAME_MODEL, no_other_tensor};
+use super::suggested::{SuggestedSampling, number_of};
 use super::weights::{DERIVED, FolderWeights};
 use super::{CONFIG, family_of};
 use crate::decoder::DecoderConfig;
 use crate::error::ModelError;
 use crate::sentence::CONFIG_LIMIT;
-use crate::text::TextTokenizer;
+use crate::text::{ChatTemplates, JsonValue, TextError, TextTokenizer};
 use pumice_import::{ImportError, Model, ModelFolder, WeightSource};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -67,17 +68,40 @@ impl LanguageFolder {
         Err(self.wrong(TOKENIZER, "model", "is not read yet".to_owned()))
     }
 
-    /// The source of the chat template: a file of its own, or a key of `tokenizer_config.json`.
-    pub fn chat_template(&self) -> Result<Option<String>, ModelError> {
-        if let Some(text) = self.files.read_text(TEMPLATE, CONFIG_LIMIT)? {
-            return Ok(Some(text));
+    /// The sources of the chat templates: files of their own, before a key of `tokenizer_config.json`.
+    pub fn chat_templates(&self) -> Result<ChatTemplates, ModelError> {
+        let mut templates = ChatTemplates::default();
+        let config = self.files.file(TOKENIZER_CONFIG);
+        if let Some(text) = self.files.read_text(TOKENIZER_CONFIG, CONFIG_LIMIT)? {
+            let json = |source| ImportError::Json { path: config.clone(), source };
+            let all: JsonValue = serde_json::from_str(&text).map_err(json)?;
+            if let Some(own) = all.get("chat_template") {
+                let wrong = |e: TextError| self.wrong(TOKENIZER_CONFIG, "chat_template", e.to_string());
+                templates.add_config(own).map_err(wrong)?;
+            }
         }
-        let Some(map) = self.object(TOKENIZER_CONFIG)? else { return Ok(None) };
-        match map.get("chat_template") {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(_) => Err(self.wrong(TOKENIZER_CONFIG, "chat_template", "is no text".to_owned())),
+        for name in [TEMPLATE.to_owned()].into_iter().chain(self.additional_templates()) {
+            if let Some(text) = self.files.read_text(&name, CONFIG_LIMIT)? {
+                templates.add_file(&name, &text);
+            }
         }
+        Ok(templates)
+    }
+
+    /// Files of templates besides the usual one, in the order of their names.
+    fn additional_templates(&self) -> Vec<String> {
+        const FOLDER: &str = "additional_chat_templates";
+        let entries = std::fs::read_dir(self.files.file(FOLDER)).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter(|name| name.ends_with(".jinja")).collect();
+        names.sort();
+        names.into_iter().map(|name| format!("{FOLDER}/{name}")).collect()
+    }
+
+    /// What the model's makers suggest.
+    pub fn suggested_sampling(&self) -> Result<SuggestedSampling, ModelError> {
+        let map = self.object(GENERATION)?.unwrap_or_default();
+        SuggestedSampling::read(0, number_of(&map), |field, problem| self.wrong(GENERATION, field, problem))
     }
 
     /// A file that holds an object, if it is there.

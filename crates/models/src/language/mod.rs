@@ -14,11 +14,13 @@ mod model;
 mod options;
 mod rotary;
 mod source;
+mod suggested;
 mod vocabulary;
 mod weights;
 
 pub use model::LanguageModel;
 pub use options::{CacheType, DEFAULT_CONTEXT, LanguageOptions};
+pub use suggested::SuggestedSampling;
 
 use self::family::{Basics, Family};
 use self::keys::{Keys, Said};

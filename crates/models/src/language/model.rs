@@ -3,9 +3,10 @@
 use super::family::Family;
 use super::options::LanguageOptions;
 use super::source::Source;
+use super::suggested::SuggestedSampling;
 use crate::decoder::{DecoderConfig, DecoderWeights, decoder_graph_of, recompute_graph_of};
 use crate::error::{ModelError, Note};
-use crate::text::TextTokenizer;
+use crate::text::{ChatTemplates, TextTokenizer};
 use pumice_import::Model;
 use pumice_ir::Graph;
 use std::path::Path;
@@ -82,12 +83,20 @@ impl LanguageModel {
         Err(self.source.vocabulary_beyond(tokens, rows))
     }
 
-    /// The source of the chat template, if the model has one; it is not read.
+    /// The sources of the model's chat templates; they are not read.
     ///
     /// # Errors
-    /// A value that is no text.
-    pub fn chat_template_source(&self) -> Result<Option<String>, ModelError> {
-        self.source.chat_template()
+    /// A value that is no text, a list of templates that contradicts itself.
+    pub fn chat_templates(&self) -> Result<ChatTemplates, ModelError> {
+        self.source.chat_templates()
+    }
+
+    /// How the model's makers suggest to choose its tokens.
+    ///
+    /// # Errors
+    /// A number out of its range.
+    pub fn suggested_sampling(&self) -> Result<SuggestedSampling, ModelError> {
+        self.source.suggested_sampling()
     }
 
     /// The graph of [`decoder_graph`](crate::decoder::decoder_graph) over the model's tensors, which stops at the

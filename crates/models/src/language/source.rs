@@ -5,9 +5,10 @@ use super::file::LanguageFile;
 use super::folder::LanguageFolder;
 use super::model::Read;
 use super::options::LanguageOptions;
+use super::suggested::SuggestedSampling;
 use crate::decoder::{DecoderConfig, DecoderWeights};
 use crate::error::ModelError;
-use crate::text::TextTokenizer;
+use crate::text::{ChatTemplates, TextTokenizer};
 use pumice_import::Model;
 use pumice_ir::Graph;
 use std::collections::BTreeSet;
@@ -65,11 +66,19 @@ impl Source {
         ModelError::Field { file, field: field.to_owned(), problem, remedy: SAME_MODEL.to_owned() }
     }
 
-    /// The source of the chat template.
-    pub fn chat_template(&self) -> Result<Option<String>, ModelError> {
+    /// The sources of the chat templates.
+    pub fn chat_templates(&self) -> Result<ChatTemplates, ModelError> {
         match self {
-            Source::Folder(folder) => folder.chat_template(),
-            Source::File(file) => file.chat_template(),
+            Source::Folder(folder) => folder.chat_templates(),
+            Source::File(file) => file.chat_templates(),
+        }
+    }
+
+    /// What the model's makers suggest.
+    pub fn suggested_sampling(&self) -> Result<SuggestedSampling, ModelError> {
+        match self {
+            Source::Folder(folder) => folder.suggested_sampling(),
+            Source::File(file) => file.suggested_sampling(),
         }
     }
 

@@ -30,7 +30,11 @@ fn default(
     let boolean = boolean.or(named.get("boolean")?).unwrap_or(false);
     named.assert_all_used()?;
     let is_there = if boolean { value.is_true() } else { !value.is_undefined() };
-    Ok(if is_there { value.clone() } else { other.unwrap_or_else(|| Value::from("")) })
+    Ok(match (is_there, other) {
+        (true, _) => value.clone(),
+        (false, Some(other)) => other,
+        (false, None) => Value::from(""),
+    })
 }
 
 /// Signs of HTML as their names.

@@ -11,7 +11,7 @@ pub(super) fn int(
     base: Option<u32>,
     named: Kwargs,
 ) -> Result<Value, Error> {
-    let default = default.or(named.get("default")?).unwrap_or_else(|| Value::from(0));
+    let default = or(default.or(named.get("default")?), 0);
     let base = base.or(named.get("base")?).unwrap_or(10);
     named.assert_all_used()?;
     if !(2..=36).contains(&base) {
@@ -30,12 +30,20 @@ pub(super) fn int(
 
 /// A float; what is none becomes the default, 0.0.
 pub(super) fn float(value: &Value, default: Option<Value>, named: Kwargs) -> Result<Value, Error> {
-    let default = default.or(named.get("default")?).unwrap_or_else(|| Value::from(0.0));
+    let default = or(default.or(named.get("default")?), 0.0);
     named.assert_all_used()?;
     if value.is_undefined() {
         return Err(Error::from(ErrorKind::UndefinedError));
     }
     Ok(number(value).map_or(default, Value::from))
+}
+
+/// What the template gives for a text that is no number, else what Jinja2 does.
+fn or(given: Option<Value>, usual: impl Into<Value>) -> Value {
+    match given {
+        Some(value) => value,
+        None => usual.into(),
+    }
 }
 
 fn number(value: &Value) -> Option<f64> {

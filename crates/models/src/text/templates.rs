@@ -2,8 +2,8 @@
 //!
 //! Names and sources come in; no file is read here. Where they stand:
 //! - GGUF: `tokenizer.chat_template` and `tokenizer.chat_template.NAME`;
-//! - a folder: `chat_template` in `tokenizer_config.json`, a text or a list of `{"name": ..., "template": ...}`, and the
-//!   files `chat_template.jinja` and `additional_chat_templates/NAME.jinja`, which stand in place of the former.
+//! - a folder: `chat_template` in `tokenizer_config.json`, a text or a list of `{"name": ..., "template": ...}`, and
+//!   the files `chat_template.jinja` and `additional_chat_templates/NAME.jinja`, which stand in place of the former.
 
 use super::chat::ChatTemplate;
 use super::error::TextError;

@@ -7,11 +7,12 @@
 use clap::{Parser, Subcommand};
 use pumice::cli::{CommandError, compile, devices, doctor, inspect, selftest, tune};
 use pumice::embed::cli as embed;
-use pumice::generate::cli as generate;
+use pumice::generate::cli::{self as generate, Interrupts};
 use std::env::var_os;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::LazyLock;
+use std::sync::atomic::Ordering;
 
 /// Neural networks on any GPU with a Vulkan driver.
 #[derive(Parser)]
@@ -25,7 +26,7 @@ struct Arguments {
 enum Command {
     /// Turn sentences into vectors with a sentence encoder
     Embed(embed::EmbedArgs),
-    /// Continue a text or answer a message with a language model
+    /// Continue a text, answer a message or talk with a language model
     Generate(generate::GenerateArgs),
     /// Compile a model to a plan that embed and generate run without compiling
     Compile(compile::CompileArgs),
@@ -54,17 +55,18 @@ fn cache_dir() -> Option<PathBuf> {
     base.map(|dir| dir.join("pumice"))
 }
 
-/// Set by Ctrl-C. The second one ends the program at once.
-fn interrupted() -> &'static AtomicBool {
-    static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+/// What Ctrl-C asks for. Where no conversation is open, or an answer did not end yet, it ends the program at once.
+fn interrupts() -> &'static Interrupts {
+    static INTERRUPTS: LazyLock<Interrupts> = LazyLock::new(Interrupts::default);
     let handler = || {
-        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+        let is_open = INTERRUPTS.is_open.load(Ordering::Relaxed);
+        if INTERRUPTS.stop.swap(true, Ordering::Relaxed) || !is_open {
             std::process::exit(130);
         }
     };
     // Where no handler can be set, Ctrl-C ends the program as it ends any other.
     let _ = ctrlc::set_handler(handler);
-    &INTERRUPTED
+    &INTERRUPTS
 }
 
 fn main() -> ExitCode {
@@ -73,7 +75,7 @@ fn main() -> ExitCode {
         Command::Embed(args) => {
             embed::run(&args, cache_dir(), &mut out, &mut log).map(|()| true).map_err(CommandError::from)
         }
-        Command::Generate(args) => generate::run(&args, cache_dir(), interrupted(), &mut out, &mut log),
+        Command::Generate(args) => generate::run(&args, cache_dir(), interrupts(), &mut out, &mut log),
         Command::Compile(args) => compile::run(&args, cache_dir(), &mut out, &mut log),
         Command::Inspect(args) => inspect::run(&args, cache_dir(), &mut out),
         Command::Devices(args) => devices::run(&args, cache_dir().as_deref(), &mut out),

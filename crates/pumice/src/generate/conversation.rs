@@ -207,7 +207,7 @@ impl Conversation {
         request: &Request,
         listen: impl FnMut(Heard<'_>) -> ControlFlow<()>,
     ) -> Result<Generated, Error> {
-        let Some(last) = self.messages.iter().rposition(|m| m.role != ASSISTANT) else {
+        let Some(last) = self.messages.iter().rposition(is_said) else {
             let problem = "nothing was said that could be answered again".to_owned();
             return Err(ModelError::Option { option: "conversation", problem }.into());
         };
@@ -222,7 +222,7 @@ impl Conversation {
 
     /// Takes the last message and its answer back. Whether there was one.
     pub fn undo(&mut self) -> bool {
-        let last = self.messages.iter().rposition(|m| m.role != ASSISTANT);
+        let last = self.messages.iter().rposition(is_said);
         last.map(|last| self.messages.truncate(last)).is_some()
     }
 
@@ -245,3 +245,8 @@ impl Conversation {
 }
 
 const ASSISTANT: &str = "assistant";
+
+/// Whether a turn is somebody's that is answered.
+fn is_said(turn: &Message) -> bool {
+    turn.role != ASSISTANT && turn.role != "system"
+}

@@ -1,8 +1,11 @@
 //! A language model on a device: what all its conversations share.
 
 use super::ahead::Ahead;
+use super::chat::ChatSettings;
 use crate::error::Error;
-use pumice_models::{ChatInput, ChatTemplate, Message, ModelError, Note, TextTokenizer};
+use pumice_models::{
+    ChatInput, ChatTemplate, ChatTemplates, Message, ModelError, Note, SuggestedSampling, TextTokenizer,
+};
 use pumice_runtime::Executable;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -12,8 +15,10 @@ pub(super) struct TextSide {
     pub(super) tokenizer: TextTokenizer,
     /// Tokens that end an answer.
     pub(super) ends: Vec<u32>,
-    /// The chat template's source, which is read when a conversation comes.
-    pub(super) template: Option<String>,
+    /// Sources of chat templates, which are read when a conversation comes.
+    pub(super) templates: ChatTemplates,
+    pub(super) chat: ChatSettings,
+    pub(super) suggested: SuggestedSampling,
     pub(super) notes: Vec<Note>,
 }
 
@@ -44,13 +49,22 @@ impl LoadedModel {
 
     /// The tokens of a conversation, which end where the assistant's answer begins.
     pub fn chat_ids(&self, messages: &[Message]) -> Result<Vec<u32>, Error> {
-        let source = self.text.template.as_ref().ok_or_else(|| ModelError::Option {
+        let TextSide { tokenizer, templates, chat, .. } = &self.text;
+        let own = |source| ChatTemplate::new(source).map(Some);
+        let tools = !chat.tools.is_empty();
+        let template = match &chat.template {
+            Some(source) => own(source).map_err(ModelError::from)?,
+            None => templates.choose(tools).map_err(ModelError::from)?.map(|(_, template)| template),
+        };
+        let template = template.ok_or_else(|| ModelError::Option {
             option: "chat",
             problem: "the model has no chat template; give the whole text as a prompt".to_owned(),
         })?;
-        let template = ChatTemplate::new(source).map_err(ModelError::from)?;
-        let input = ChatInput::new(messages).add_generation_prompt(true);
-        Ok(self.text.tokenizer.encode_chat(&template, &input).map_err(ModelError::from)?)
+        let mut input = ChatInput::new(messages).add_generation_prompt(true).arguments(&chat.arguments);
+        if tools {
+            input = input.tools(&chat.tools);
+        }
+        Ok(tokenizer.encode_chat(&template, &input).map_err(ModelError::from)?)
     }
 
     /// Makes the kernels of the runs that a prompt and an answer of so many tokens meet: those of whole pieces, of

@@ -5,6 +5,7 @@
 
 mod ahead;
 mod answer;
+mod chat;
 #[cfg(feature = "cli")]
 pub mod cli;
 mod conversation;
@@ -18,9 +19,12 @@ mod seeded;
 mod stop;
 
 pub use answer::Answer;
+pub use chat::ChatSettings;
 pub use conversation::Conversation;
 pub use options::GenerateOptions;
-pub use pumice_models::{CacheType, LanguageOptions, Message, Sampler, TextError};
+pub use pumice_models::{
+    CacheType, JsonValue, LanguageOptions, Message, Sampler, SuggestedSampling, TemplateArguments, TextError,
+};
 pub use request::{End, Generated, Heard, Piece, Prompt, Request, Token, TokenLogProb};
 
 use self::loaded::{LoadedModel, TextSide};
@@ -64,7 +68,9 @@ impl Generator {
         let text = TextSide {
             tokenizer: file.tokenizer()?,
             ends: file.config.end_of_sequence.clone(),
-            template: file.chat_template_source()?,
+            templates: file.chat_templates()?,
+            chat: options.chat.clone(),
+            suggested: file.suggested_sampling()?,
             notes,
         };
         let sizes = (planned, file.config.max_new);
@@ -123,7 +129,12 @@ impl Generator {
 
     /// Whether the model has a chat template.
     pub fn has_chat_template(&self) -> bool {
-        self.model.text.template.is_some()
+        self.model.text.chat.template.is_some() || !self.model.text.templates.is_empty()
+    }
+
+    /// How the model's makers suggest to choose its tokens.
+    pub fn suggested_sampling(&self) -> &SuggestedSampling {
+        &self.model.text.suggested
     }
 
     /// The tokens of a prompt. What messages of a conversation say is text and never becomes control tokens; a text

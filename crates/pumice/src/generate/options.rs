@@ -1,5 +1,6 @@
 //! Choices for a [`Generator`](super::Generator), and what a plan that was made before says of them.
 
+use super::chat::ChatSettings;
 use crate::model::PlanSource;
 use pumice_compile::Options;
 use pumice_models::{CacheType, LanguageOptions, specialize};
@@ -18,6 +19,8 @@ pub struct GenerateOptions {
     /// Whether the program ends after one answer. Otherwise, on a GPU, a thread makes the kernels that later prompts
     /// may need once the first answer is there.
     pub one_answer: bool,
+    /// What chat templates get.
+    pub chat: ChatSettings,
 }
 
 impl GenerateOptions {
@@ -46,6 +49,13 @@ impl GenerateOptions {
     #[must_use]
     pub fn one_answer(mut self, one: bool) -> Self {
         self.one_answer = one;
+        self
+    }
+
+    /// What chat templates get.
+    #[must_use]
+    pub fn chat(mut self, chat: ChatSettings) -> Self {
+        self.chat = chat;
         self
     }
 

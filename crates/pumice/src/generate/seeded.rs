@@ -6,7 +6,7 @@ use super::{GenerateOptions, Generator};
 use crate::device::Device;
 use crate::error::Error;
 use pumice_models::decoder::{DecoderConfig, decoder_graph, seeded};
-use pumice_models::{ModelError, Note, TextTokenizer, Vocabulary};
+use pumice_models::{ChatTemplates, ModelError, Note, SuggestedSampling, TextTokenizer, Vocabulary};
 
 impl Generator {
     /// The small model with the weights of a seed.
@@ -28,7 +28,14 @@ impl Generator {
         let tokenizer = TextTokenizer::new(&vocabulary).map_err(ModelError::from)?;
         let note = Note("a small model with seeded weights is used: its text means nothing".to_owned());
         let sizes = (config.capacity, config.max_new);
-        let text = TextSide { tokenizer, ends: Vec::new(), template: None, notes: vec![note] };
+        let text = TextSide {
+            tokenizer,
+            ends: Vec::new(),
+            templates: ChatTemplates::default(),
+            chat: options.chat.clone(),
+            suggested: SuggestedSampling::default(),
+            notes: vec![note],
+        };
         Generator::new(&model, text, sizes, device, options, |_, _| {})
     }
 }

@@ -2,13 +2,12 @@
 //!
 //! `compile m.gguf -o m.gguf` replaced the model by its plan; `embed --out` replaced its input, its weights, its table.
 
-use super::{command, file, place, run, tiny};
+use super::{Interrupts, command, file, place, run, tiny};
 use pumice::Plan;
 use pumice::cli::CommandError;
 use pumice::embed::EmbedError;
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 /// A copy of a checked-in folder that may be damaged.
 fn copied(name: &str) -> String {
@@ -71,7 +70,7 @@ fn a_plan_goes_to_the_standard_output_alone() {
     let model = tiny("bert");
     for more in [&[][..], &["--json"]] {
         let words = [&["compile", &model, "-o", "-", "--target", "lavapipe"], more].concat();
-        let written = run(&words, &AtomicBool::new(false)).expect("compiles");
+        let written = run(&words, &Interrupts::default()).expect("compiles");
         let plan = Plan::load(&written.out).expect("a plan and nothing else");
         assert!(written.log.contains(&written.out.len().to_string()), "{}", written.log);
         assert!(!plan.runs.is_empty() && !Path::new("-").exists());
@@ -94,7 +93,7 @@ fn a_name_of_the_standard_output_is_told_apart() {
 #[test]
 fn vectors_go_to_the_standard_output_alone() {
     let words = ["embed", "--seeded", "--device", "cpu", "one", "--out", "-", "--json"];
-    let written = run(&words, &AtomicBool::new(false)).expect("embeds");
+    let written = run(&words, &Interrupts::default()).expect("embeds");
     assert!(written.out.starts_with(b"\x93NUMPY"), "{:?}", String::from_utf8_lossy(&written.out));
     assert_eq!((written.out.len() - 128) % 4, 0);
     assert!(written.log.contains("\"width\""), "{}", written.log);

@@ -1,11 +1,10 @@
 //! What commands say to who meets them first: one short line before an answer, errors that name what is wanted.
 
-use super::{command, parsed, run};
-use std::sync::atomic::AtomicBool;
+use super::{Interrupts, command, file, parsed, run};
 
 fn generate(more: &[&str]) -> (String, String) {
     let words = [&["generate", "--seeded", "--device", "cpu", "--greedy"], more].concat();
-    let written = run(&words, &AtomicBool::new(false)).expect("generates");
+    let written = run(&words, &Interrupts::default()).expect("generates");
     (String::from_utf8(written.out).expect("text"), written.log)
 }
 
@@ -44,11 +43,13 @@ fn one_token_is_no_tokens() {
 /// `unexpected argument '-1' found`, said the seed.
 #[test]
 fn numbers_that_cannot_be_are_told_what_is_wanted() {
-    for option in ["--seed", "--top-k", "-n", "--context"] {
+    for option in ["--seed", "--top-k", "--context"] {
         let words = ["generate", "--seeded", "--prompt", "x", option, "-1"];
         let said = parsed(&words).expect_err("negative");
         assert!(said.contains("-1") && said.contains("a whole number from 0"), "{option}: {said}");
     }
+    let said = parsed(&["generate", "--seeded", "--prompt", "x", "-n", "-2"]).expect_err("negative");
+    assert!(said.contains("-1 for the end of the context"), "{said}");
     let words = ["generate", "--seeded", "--device", "cpu", "--prompt", "x", "--temp", "-1"];
     let said = command(&words).expect_err("negative").to_string();
     assert!(said.contains("temperature"), "{said}");
@@ -60,6 +61,78 @@ fn a_missing_prompt_is_asked_for() {
     assert!(said.contains("--prompt") && said.contains("--chat"), "{said}");
     let said = command(&["generate", "--seeded", "--device", "cpu", "--prompt", ""]).expect_err("empty");
     assert!(said.to_string().contains("empty"), "{said}");
+}
+
+/// Options of other programs that are not there are known, and refused by name.
+#[test]
+fn what_comes_later_is_refused_by_name() {
+    for option in ["--grammar", "--lora", "--image"] {
+        let words = ["generate", "--seeded", "--device", "cpu", "--prompt", "x", option, "y"];
+        let said = command(&words).expect_err("not there").to_string();
+        assert!(said.contains(option) && said.contains("comes later"), "{said}");
+    }
+    let said = parsed(&["generate", "--seeded", "--prompt", "x", "--kv", "q8_0"]).expect_err("not there");
+    assert!(said.contains("f16 and f32 are there"), "{said}");
+}
+
+/// A prompt from a file, all options at once, log probabilities in the report.
+#[test]
+fn options_reach_the_sampler_and_the_report() {
+    let text = file("prompt.txt", "Hello");
+    let words = ["--file", &text, "-n", "6", "--logprobs", "3", "--json"];
+    let report = |more: &[&str]| -> serde_json::Value {
+        let all = [&["generate", "--seeded", "--device", "cpu"], words.as_slice(), more].concat();
+        serde_json::from_str(&command(&all).expect("generates")).expect("an object")
+    };
+    let plain = report(&["--greedy"]);
+    assert_eq!(
+        (plain["prompt_ids"].clone(), plain["end"].clone()),
+        ([72, 101, 108, 108, 111].into(), "length".into())
+    );
+    assert!(plain["seed"].is_null());
+    let tokens = plain["logprobs"].as_array().expect("asked for");
+    assert_eq!(tokens.len(), 6);
+    for (token, id) in tokens.iter().zip(plain["ids"].as_array().expect("ids")) {
+        assert_eq!((&token["id"], &token["likeliest"][0]["id"]), (id, id));
+        assert_eq!(
+            (&token["log_prob"], token["likeliest"].as_array().map(Vec::len)),
+            (&token["likeliest"][0]["log_prob"], Some(3))
+        );
+    }
+    let first = plain["ids"][0].to_string();
+    let other = report(&["--greedy", "--logit-bias", &format!("{first}=-inf")]);
+    assert_ne!(other["ids"][0], plain["ids"][0]);
+    let all = [
+        "--temp",
+        "1.1",
+        "--top-k",
+        "50",
+        "--top-p",
+        "0.9",
+        "--min-p",
+        "0.01",
+        "--typical",
+        "0.95",
+        "--seed",
+        "3",
+    ];
+    let penalties = [
+        "--repeat-penalty",
+        "1.2",
+        "--repeat-last-n",
+        "9",
+        "--presence-penalty",
+        "0.1",
+        "--frequency-penalty",
+        "0.1",
+    ];
+    let drawn = report(&[all.as_slice(), &penalties].concat());
+    assert_eq!(drawn["seed"], 3);
+    assert_eq!(drawn["ids"], report(&[all.as_slice(), &penalties].concat())["ids"]);
+    // Without one, a seed of its own that repeats the draw.
+    let free = report(&["--temp", "2", "--top-k", "0", "--top-p", "1"]);
+    let seed = free["seed"].to_string();
+    assert_eq!(free["ids"], report(&["--temp", "2", "--top-k", "0", "--top-p", "1", "--seed", &seed])["ids"]);
 }
 
 mod on_device {

@@ -11,16 +11,15 @@ use clap::Parser;
 use pumice::cli::CommandError;
 use pumice::cli::compile::{self, CompileArgs};
 use pumice::embed::cli::{self as embed, EmbedArgs};
-use pumice::generate::cli::{self as generate, GenerateArgs};
+use pumice::generate::cli::{self as generate, GenerateArgs, Interrupts};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 #[derive(Debug, Parser)]
 enum Command {
     Compile(CompileArgs),
     Embed(EmbedArgs),
-    Generate(GenerateArgs),
+    Generate(Box<GenerateArgs>),
 }
 
 /// The command of these words, or what is wrong with them.
@@ -30,7 +29,7 @@ fn parsed(args: &[&str]) -> Result<Command, String> {
 
 /// Runs a command; its standard output.
 fn command(args: &[&str]) -> Result<String, CommandError> {
-    Ok(String::from_utf8(run(args, &AtomicBool::new(false))?.out).expect("text"))
+    Ok(String::from_utf8(run(args, &Interrupts::default())?.out).expect("text"))
 }
 
 /// What a command wrote.
@@ -40,7 +39,7 @@ struct Written {
 }
 
 /// Runs a command; what it wrote to the standard output and to the log.
-fn run(args: &[&str], stop: &AtomicBool) -> Result<Written, CommandError> {
+fn run(args: &[&str], stop: &Interrupts) -> Result<Written, CommandError> {
     let (mut out, mut log) = (Vec::new(), Vec::new());
     match parsed(args).unwrap_or_else(|e| panic!("{e}")) {
         Command::Compile(args) => _ = compile::run(&args, None, &mut out, &mut log)?,

@@ -1,14 +1,14 @@
 //! Which kernels a generator makes, and when: those that a prompt and its answer meet before the first token, the
 //! others on a GPU once the first answer is there. Ten kernels were compiled in the middle of an answer.
 
-use super::run;
+use super::{Interrupts, run};
 use pumice::generate::{End, GenerateOptions, Generator, Heard, Request};
 use pumice::{
     CheckedPlan, Device, DeviceError, DeviceKind, DeviceSession, FillWeights, HostOps, LoadedPlan, Span,
     StepId, Target,
 };
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 /// The runs whose kernels were asked for, in order; one list a call.
@@ -165,8 +165,8 @@ fn a_prompt_is_not_read_on_after_an_interruption() {
 #[test]
 fn an_interrupted_prompt_says_how_far_it_was_read() {
     let words = ["generate", "--seeded", "--device", "cpu", "--greedy", "--prompt", "Hello"];
-    let stop = AtomicBool::new(false);
-    stop.store(true, Ordering::Relaxed);
+    let stop = Interrupts::default();
+    stop.stop.store(true, Ordering::Relaxed);
     let said = run(&words, &stop).expect("an interruption is no error").log;
     assert!(said.contains("interrupted after 0 of 5 tokens of the prompt"), "{said}");
 }

@@ -1,0 +1,179 @@
+//! `pumice generate`: arguments in, text to the standard output as it comes; what the user should know goes to the log.
+//!
+//! With something to answer it answers once; with nothing, on a terminal, it is a conversation (`talk`).
+
+mod args;
+mod lines;
+mod report;
+mod talk;
+
+pub use args::{GenerateArgs, LaterArgs, SamplingArgs, Tokens};
+
+use self::args::Task;
+use self::lines::Editor;
+use self::report::Reported;
+use super::{GenerateOptions, Generated, Generator, Heard, LanguageOptions, Request};
+use crate::cli::CommandError;
+use crate::cli::progress::Progress;
+use crate::device::Device;
+use crate::embed::cli::{announce, explain};
+use crate::error::Error;
+use crate::plan_file;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What Ctrl-C asks for, and what it may.
+#[derive(Debug, Default)]
+pub struct Interrupts {
+    /// Set by Ctrl-C: the answer that is made ends after the call of the driver in flight.
+    pub stop: AtomicBool,
+    /// Whether a conversation is open, which goes on after that. Otherwise Ctrl-C may end the program at once.
+    pub is_open: AtomicBool,
+}
+
+/// Tokens of one answer, where nobody says how many.
+const TOKENS: usize = 256;
+
+/// Runs the command. Text goes to `out`; device, notes and speeds go to `log`. `cache` is the folder of the pipeline
+/// cache.
+///
+/// # Errors
+/// Everything of [`Generator`], an output that cannot be written.
+pub fn run(
+    args: &GenerateArgs,
+    cache: Option<PathBuf>,
+    interrupts: &Interrupts,
+    out: &mut dyn Write,
+    log: &mut dyn Write,
+) -> Result<bool, CommandError> {
+    let is_terminal = std::io::stdin().is_terminal();
+    let task = args.task(is_terminal)?;
+    let seed = RandomState::new().hash_one(std::process::id());
+    let most = if matches!(task, Task::Talk) { usize::MAX } else { TOKENS };
+    // Options that cannot be are found before a model is read.
+    args.request(&Default::default(), seed, most).sampler.check().map_err(usage)?;
+    let options = options(args)?;
+    let progress = Progress::new();
+    let choice = args.compiler.device(&args.device, cache, &progress)?;
+    announce(&choice, log)?;
+    let mut generator = open(args, &options, &choice.device, &progress)?;
+    let request = args.request(generator.suggested_sampling(), seed, most);
+    request.sampler.check().map_err(usage)?;
+    tell_sampling(&generator, &request, log)?;
+    let seed = (!request.sampler.is_greedy()).then_some(request.sampler.seed);
+    let Task::Answer(prompt) = task else {
+        let reported = Reported { args, choice: &choice, generator: &generator, seed };
+        explain(&choice, generator.executable(), generator.notes(), log)?;
+        let mut lines = Editor::new()?;
+        return talk::talk(&reported, &request, &progress, interrupts, &mut lines, out, log);
+    };
+    let ids = generator.prompt_ids(&prompt)?;
+    let answer = once(args, &mut generator, (&ids, &request), interrupts, &progress, out)?;
+    let reported = Reported { args, choice: &choice, generator: &generator, seed };
+    if args.json {
+        writeln!(out, "{}", reported.json(&ids, &answer)?)?;
+        return Ok(true);
+    }
+    writeln!(out)?;
+    out.flush()?;
+    writeln!(log, "{}", reported.sums(ids.len(), &answer))?;
+    explain(&choice, generator.executable(), generator.notes(), log)?;
+    Ok(true)
+}
+
+/// One answer, whose text goes to `out` as it comes unless it goes there as a report.
+fn once(
+    args: &GenerateArgs,
+    generator: &mut Generator,
+    (ids, request): (&[u32], &Request),
+    interrupts: &Interrupts,
+    progress: &Progress,
+    out: &mut dyn Write,
+) -> Result<Generated, CommandError> {
+    let write = |piece: &str| {
+        if args.json {
+            return Ok(());
+        }
+        write!(out, "{piece}").and_then(|()| out.flush())
+    };
+    hearing(&interrupts.stop, progress, write, |listen| generator.generate(ids, request, listen))
+}
+
+fn usage(e: impl std::fmt::Display) -> CommandError {
+    CommandError::Usage(e.to_string())
+}
+
+/// Says how tokens are chosen where the user did not: what is suggested, and the seed.
+fn tell_sampling(generator: &Generator, request: &Request, log: &mut dyn Write) -> std::io::Result<()> {
+    let suggested = generator.suggested_sampling();
+    if !suggested.is_empty() {
+        writeln!(log, "the model's makers suggest {suggested}")?;
+    }
+    if !request.sampler.is_greedy() {
+        writeln!(log, "seed {}", request.sampler.seed)?;
+    }
+    Ok(())
+}
+
+/// Hears how far an answer is.
+type Hears<'h> = dyn FnMut(Heard<'_>) -> ControlFlow<()> + 'h;
+
+/// Makes an answer, shows how far the prompt is read, and gives every piece of text to `write`, until `stop` is set or
+/// a piece cannot be written.
+fn hearing(
+    stop: &AtomicBool,
+    progress: &Progress,
+    mut write: impl FnMut(&str) -> std::io::Result<()>,
+    run: impl FnOnce(&mut Hears<'_>) -> Result<Generated, Error>,
+) -> Result<Generated, CommandError> {
+    let mut written = Ok(());
+    let mut bar = None;
+    let answer = run(&mut |heard| {
+        match heard {
+            Heard::Prompt { read, of } if read > 0 => {
+                bar.get_or_insert_with(|| progress.bar(of, "tokens of the prompt")).set_position(read as u64);
+            }
+            Heard::Prompt { .. } => {}
+            Heard::Text(piece) => {
+                if let Some(bar) = bar.take() {
+                    bar.finish_and_clear();
+                }
+                if written.is_ok() && !piece.is_empty() {
+                    progress.end();
+                    written = write(piece);
+                }
+            }
+        }
+        let stopped = stop.load(Ordering::Relaxed) || written.is_err();
+        if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    progress.end();
+    let answer = answer?;
+    written?;
+    Ok(answer)
+}
+
+fn options(args: &GenerateArgs) -> Result<GenerateOptions, CommandError> {
+    let plan = args.plan.as_deref().map(plan_file::load).transpose()?;
+    Ok(GenerateOptions::default()
+        .model(LanguageOptions::default().context(args.context).cache(args.kv))
+        .compile(args.compiler.options())
+        .plan(plan)
+        .one_answer(true)
+        .chat(args.chat_settings()?))
+}
+
+fn open(
+    args: &GenerateArgs,
+    options: &GenerateOptions,
+    device: &Device,
+    progress: &Progress,
+) -> Result<Generator, Error> {
+    let Some(path) = args.model.as_deref().filter(|_| !args.seeded) else {
+        return Generator::offline(1, device, options);
+    };
+    progress.with_tensors(|heard| Generator::open(path, device, options, heard))
+}

@@ -1,0 +1,113 @@
+//! A conversation whose lines are written down.
+
+use super::super::args::GenerateArgs;
+use super::super::lines::{Lines, Typed};
+use super::*;
+use crate::generate::{ChatSettings, GenerateOptions, Generator};
+use clap::Parser;
+
+const TEMPLATE: &str = "{% for m in messages %}{{ m.role[0] }}:{{ m.content }}\n{% endfor %}{% if add_generation_prompt %}a:{% endif %}";
+
+/// Lines, then the end.
+struct Script {
+    lines: std::vec::IntoIter<Typed>,
+    last: Typed,
+}
+
+impl Script {
+    fn of(lines: &[&str]) -> Script {
+        let typed = lines.iter().map(|line| match *line {
+            "^C" => Typed::Interrupted,
+            line => Typed::Message(line.to_owned()),
+        });
+        Script { lines: typed.collect::<Vec<_>>().into_iter(), last: Typed::End }
+    }
+}
+
+impl Lines for Script {
+    fn line(&mut self, _: &str) -> Result<Typed, CommandError> {
+        self.last = self.lines.next().unwrap_or(Typed::End);
+        Ok(self.last.clone())
+    }
+
+    fn last(&self) -> Typed {
+        self.last.clone()
+    }
+}
+
+#[derive(Parser)]
+struct Words {
+    #[command(flatten)]
+    args: GenerateArgs,
+}
+
+/// What a conversation writes to the standard output and to the log.
+fn told(template: Option<&str>, more: &[&str], lines: &[&str]) -> Result<(String, String), CommandError> {
+    let words = [&["generate", "--seeded", "--device", "cpu", "--greedy"], more].concat();
+    let args = Words::try_parse_from(words).unwrap_or_else(|e| panic!("{e}")).args;
+    let progress = Progress::new();
+    let choice = args.compiler.device("cpu", None, &progress)?;
+    let chat = ChatSettings::default().template(template.map(str::to_owned));
+    let options = GenerateOptions::default().one_answer(true).chat(chat);
+    let generator = Generator::offline(1, &choice.device, &options)?;
+    let request = args.request(generator.suggested_sampling(), 1, 5);
+    let reported = Reported { args: &args, choice: &choice, generator: &generator, seed: None };
+    let (mut out, mut log) = (Vec::new(), Vec::new());
+    let interrupts = Interrupts::default();
+    // Of an answer before: only what comes during an answer ends it.
+    interrupts.stop.store(true, Ordering::Relaxed);
+    talk(&reported, &request, &progress, &interrupts, &mut Script::of(lines), &mut out, &mut log)?;
+    Ok((String::from_utf8(out).expect("text"), String::from_utf8(log).expect("text")))
+}
+
+fn reports(lines: &[&str]) -> Vec<serde_json::Value> {
+    let (out, _) = told(Some(TEMPLATE), &["--json"], lines).expect("talks");
+    out.lines().map(|line| serde_json::from_str(line).expect("an object")).collect()
+}
+
+#[test]
+fn turns_read_only_what_is_new() {
+    let turns = reports(&["hi", "and now?"]);
+    assert_eq!(turns.len(), 2);
+    let number = |turn: usize, key: &str| turns[turn][key].as_u64().expect("a number") as usize;
+    let prompt = |turn: usize| turns[turn]["prompt_ids"].as_array().expect("ids").len();
+    assert_eq!((number(0, "prompt_kept"), number(0, "prompt_read")), (0, "u:hi\na:".len()));
+    assert_eq!(number(1, "prompt_kept") + number(1, "prompt_read"), prompt(1));
+    assert!(number(1, "prompt_kept") >= prompt(0), "{turns:?}");
+}
+
+#[test]
+fn commands_change_what_was_said() {
+    let plain = reports(&["hi", "one"]);
+    let text = |turns: &[serde_json::Value], i: usize| turns[i]["text"].clone();
+    let ids = |turns: &[serde_json::Value], i: usize| turns[i]["prompt_ids"].clone();
+    // Taken back, and said otherwise.
+    let undone = reports(&["hi", "two", "/undo", "one"]);
+    assert_eq!((ids(&undone, 2), text(&undone, 2)), (ids(&plain, 1), text(&plain, 1)));
+    // The likeliest answer again.
+    let again = reports(&["hi", "/regen", "one"]);
+    assert_eq!((ids(&again, 1), text(&again, 1)), (ids(&plain, 0), text(&plain, 0)));
+    assert_eq!(text(&again, 2), text(&plain, 1));
+    let reset = reports(&["hi", "one", "/reset", "hi"]);
+    assert_eq!((ids(&reset, 2), text(&reset, 2)), (ids(&plain, 0), text(&plain, 0)));
+    assert_eq!(reports(&["", "  ", "^C", "hi", "/quit", "one"]).len(), 1);
+    assert_eq!(ids(&reports(&["h\\", "i"]), 0), ids(&reports(&["h\ni"]), 0));
+}
+
+#[test]
+fn what_cannot_be_is_told_and_the_conversation_goes_on() {
+    let (out, log) =
+        told(Some(TEMPLATE), &["--system", "be brief"], &["/regen", "/undo", "/what", "hi"]).expect("talks");
+    assert!(log.contains("nothing was said") && log.contains("/what is not known"), "{log}");
+    assert!(log.contains("14 prompt tokens") || log.contains("prompt tokens"), "{log}");
+    assert!(!out.trim().is_empty(), "{out}");
+    let strict = "{% for m in messages %}{% if m.content == 'no' %}{{ raise_exception('not that') }}{% endif %}{{ m.content }}{% endfor %}";
+    let (_, log) = told(Some(strict), &[], &["no", "yes"]).expect("talks");
+    assert!(log.contains("not that") && log.contains("token"), "{log}");
+    // A message that does not fit, and one that does.
+    let long = "x".repeat(4000);
+    let (out, log) = told(Some(TEMPLATE), &[], &[&long, "hi"]).expect("talks");
+    assert!(log.contains("the context holds") && !out.trim().is_empty(), "{log}");
+    let without = told(None, &[], &["hi"]).expect_err("no template").to_string();
+    assert!(without.contains("no chat template") && without.contains("--prompt"), "{without}");
+}
