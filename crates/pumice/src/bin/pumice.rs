@@ -27,7 +27,7 @@ enum Command {
     /// Turn sentences into vectors with a sentence encoder
     Embed(embed::EmbedArgs),
     /// Continue a text, answer a message or talk with a language model
-    Generate(generate::GenerateArgs),
+    Generate(Box<generate::GenerateArgs>),
     /// Compile a model to a plan that embed and generate run without compiling
     Compile(compile::CompileArgs),
     /// Say what a model is and where its bytes would go on a device

@@ -16,7 +16,7 @@ use super::{GenerateOptions, Generated, Generator, Heard, LanguageOptions, Reque
 use crate::cli::CommandError;
 use crate::cli::progress::Progress;
 use crate::device::Device;
-use crate::embed::cli::{announce, explain};
+use crate::embed::cli::announce;
 use crate::error::Error;
 use crate::plan_file;
 use std::hash::{BuildHasher, RandomState};
@@ -66,9 +66,8 @@ pub fn run(
     let seed = (!request.sampler.is_greedy()).then_some(request.sampler.seed);
     let Task::Answer(prompt) = task else {
         let reported = Reported { args, choice: &choice, generator: &generator, seed };
-        explain(&choice, generator.executable(), generator.notes(), log)?;
-        let mut lines = Editor::new()?;
-        return talk::talk(&reported, &request, &progress, interrupts, &mut lines, out, log);
+        reported.explain(log)?;
+        return talk::talk(&reported, &request, &progress, interrupts, &mut Editor::new()?, out, log);
     };
     let ids = generator.prompt_ids(&prompt)?;
     let answer = once(args, &mut generator, (&ids, &request), interrupts, &progress, out)?;
@@ -80,7 +79,7 @@ pub fn run(
     writeln!(out)?;
     out.flush()?;
     writeln!(log, "{}", reported.sums(ids.len(), &answer))?;
-    explain(&choice, generator.executable(), generator.notes(), log)?;
+    reported.explain(log)?;
     Ok(true)
 }
 

@@ -4,9 +4,11 @@ use super::GenerateArgs;
 use crate::cli::CommandError;
 use crate::cli::words::count;
 use crate::device::DeviceChoice;
+use crate::embed::cli::explain;
 use crate::generate::request::rate;
 use crate::generate::{End, Generated, Generator, Token, TokenLogProb};
 use serde::Serialize;
+use std::io::Write;
 
 /// The form of `--json`.
 #[derive(Serialize)]
@@ -112,6 +114,11 @@ impl Reported<'_> {
             self.memory(),
             ended(prompt, answer),
         )
+    }
+
+    /// Says what the user should know of device and model.
+    pub fn explain(&self, log: &mut dyn Write) -> std::io::Result<()> {
+        explain(self.choice, self.generator.executable(), self.generator.notes(), log)
     }
 
     fn memory(&self) -> pumice_types::Bytes {
