@@ -13,7 +13,7 @@ OUT.json            of a model: the ids of 2,000 lines by its own vocabulary and
 import json, os, random, sys
 from datetime import date
 import jinja2, jinja2.sandbox, jinja2.ext
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 DEFINED = ["<tool>", "    "]
@@ -76,7 +76,6 @@ def tokenizer(pre, tokens, types, merges, special):
     vocab = {t: i for i, (t, kind) in enumerate(zip(tokens, types)) if special or kind != 3}
     t = Tokenizer(models.BPE(vocab=vocab, merges=[tuple(m.split(" ")) for m in merges], ignore_merges=pre == "llama-bpe"))
     t.pre_tokenizer = rules(pre)
-    t.normalizer = normalizers.NFC() if pre == "qwen2" else None
     t.decoder = decoders.ByteLevel()
     if special:
         t.add_special_tokens([AddedToken(x, special=True, normalized=False) for x, k in zip(tokens, types) if k == 3])

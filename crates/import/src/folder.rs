@@ -113,6 +113,19 @@ impl ModelFolder {
         }
     }
 
+    /// The bytes of a file of that fixed name, at most `limit`; `None` where there is no such file.
+    ///
+    /// # Errors
+    /// A file that is longer or cannot be read.
+    pub fn read_bytes(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, ImportError> {
+        let path = self.file(name);
+        match open_regular(&path, "") {
+            Err(ImportError::Missing { .. }) => Ok(None),
+            Err(other) => Err(other),
+            Ok((file, bytes)) => bytes_limited(&path, file, bytes, limit).map(Some),
+        }
+    }
+
     /// The files of the model's weights: `model.safetensors`, or the shards that `model.safetensors.index.json` lists,
     /// in the order in which it names them first. Each holds what the index says, and may hold more.
     ///
@@ -176,14 +189,19 @@ pub(crate) fn open_regular(path: &Path, remedy: &str) -> Result<(File, u64), Imp
 
 /// Reads a whole text file whose length is known, if that is within the limit. A file that grows meanwhile is cut off.
 pub(crate) fn read_limited(path: &Path, file: File, bytes: u64, limit: u64) -> Result<String, ImportError> {
+    let text = String::from_utf8(bytes_limited(path, file, bytes, limit)?);
+    text.map_err(|e| reading(path, std::io::Error::new(std::io::ErrorKind::InvalidData, e.utf8_error())))
+}
+
+fn bytes_limited(path: &Path, file: File, bytes: u64, limit: u64) -> Result<Vec<u8>, ImportError> {
     if bytes > limit {
         return Err(ImportError::TooLarge { path: path.to_owned(), bytes, limit });
     }
-    let mut text = String::new();
-    file.take(limit).read_to_string(&mut text).map_err(|source| ImportError::Io {
-        path: path.to_owned(),
-        action: "reading",
-        source,
-    })?;
-    Ok(text)
+    let mut all = Vec::new();
+    file.take(limit).read_to_end(&mut all).map_err(|source| reading(path, source))?;
+    Ok(all)
+}
+
+fn reading(path: &Path, source: std::io::Error) -> ImportError {
+    ImportError::Io { path: path.to_owned(), action: "reading", source }
 }

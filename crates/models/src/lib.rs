@@ -23,7 +23,7 @@ pub use language::{CacheType, LanguageModel, LanguageOptions, SuggestedSampling}
 pub use sentence::{Pooling, SentenceOverrides, SentenceSpec};
 pub use specialize::Cuts;
 pub use text::{
-    ChatInput, ChatTemplate, ChatTemplates, DecodeStream, Draws, JsonValue, Message, PreTokenizer, Sampler,
-    TemplateArguments, TextError, TextTokenizer, Vocabulary,
+    ChatInput, ChatTemplate, ChatTemplates, DecodeStream, Draws, FolderSettings, JsonValue, Message,
+    PreTokenizer, Sampler, TemplateArguments, TextError, TextTokenizer, Vocabulary,
 };
 pub use tokenizer::{Encoded, SentenceTokenizer, TokenBatch};

@@ -52,7 +52,7 @@ fn with_vocabulary<T>(pre: &str, call: impl FnOnce(&mut Vocabulary<'_>) -> T) ->
         merges: &merges,
         bos_token_id: Some(1),
         eos_token_id: Some(2),
-        add_bos_token: false,
+        ..Vocabulary::default()
     })
 }
 
@@ -147,8 +147,11 @@ fn refused(change: impl FnOnce(&mut Vocabulary<'_>), message: &str) {
 
 #[test]
 fn vocabularies_that_cannot_be_are_refused() {
-    refused(|v| v.model = "llama", "`llama`, which is not supported yet; take a model with one of: gpt2");
-    refused(|v| v.pre = "tekken", "`tekken`, which is not known; known are: default, gpt-2, smollm");
+    refused(
+        |v| v.model = "t5",
+        "`t5 (Unigram)`, which is not supported yet; take a model with one of: gpt2, llama",
+    );
+    refused(|v| v.pre = "bloom", "`bloom`, which is not known; known are: default, gpt-2, phi-2");
     refused(|v| v.tokens = &[], "has 0 tokens");
     refused(|v| v.token_type = &[1], "has 1 entries for 715 tokens");
     refused(|v| (v.tokens, v.token_type) = (&["a", "a"], &[]), "token 1, `a`, is token 0 too");

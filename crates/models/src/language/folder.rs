@@ -10,15 +10,19 @@ use super::{CONFIG, family_of};
 use crate::decoder::DecoderConfig;
 use crate::error::ModelError;
 use crate::sentence::CONFIG_LIMIT;
-use crate::text::{ChatTemplates, JsonValue, TextError, TextTokenizer};
+use crate::text::{ChatTemplates, FolderSettings, JsonValue, TextError, TextTokenizer};
 use pumice_import::{ImportError, Model, ModelFolder, WeightSource};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
 const GENERATION: &str = "generation_config.json";
 const TOKENIZER: &str = "tokenizer.json";
+const SENTENCEPIECE: &str = "tokenizer.model";
 const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
 const TEMPLATE: &str = "chat_template.jinja";
+
+/// The largest vocabularies in use need a quarter of it.
+const VOCABULARY_LIMIT: u64 = 128 << 20;
 
 /// A folder whose configuration has been read.
 pub(super) struct LanguageFolder {
@@ -35,10 +39,12 @@ impl LanguageFolder {
 
     /// The file of the vocabulary.
     pub fn vocabulary_file(&self) -> PathBuf {
-        self.files.file(TOKENIZER)
+        let name = [TOKENIZER, SENTENCEPIECE].into_iter().find(|name| self.files.has(name));
+        self.files.file(name.unwrap_or(TOKENIZER))
     }
 
-    /// Tokens that end an answer: of `generation_config.json`, else of `config.json`, a number or a list.
+    /// Tokens that end an answer: of `generation_config.json`, else of `config.json`, a number or a list; else the
+    /// tokenizer's `eos_token`.
     pub fn end_of_sequence(&self, vocab: u64) -> Result<Vec<u32>, ModelError> {
         const KEY: &str = "eos_token_id";
         for name in [GENERATION, CONFIG] {
@@ -60,12 +66,25 @@ impl LanguageFolder {
             ids.dedup();
             return Ok(ids);
         }
-        Ok(Vec::new())
+        let has_tokenizer = [TOKENIZER, SENTENCEPIECE].iter().any(|name| self.files.has(name));
+        let eos = if has_tokenizer { self.tokenizer()?.eos() } else { None };
+        Ok(eos.into_iter().collect())
     }
 
-    /// The folder's tokenizer.
+    /// The folder's tokenizer: `tokenizer.json`, else `tokenizer.model`, with what `tokenizer_config.json` says.
     pub fn tokenizer(&self) -> Result<TextTokenizer, ModelError> {
-        Err(self.wrong(TOKENIZER, "model", "is not read yet".to_owned()))
+        let config = self.files.read_text(TOKENIZER_CONFIG, CONFIG_LIMIT)?;
+        let read = |text: String| FolderSettings::from_json(&self.files.file(TOKENIZER_CONFIG), &text);
+        let settings = config.map(read).transpose()?.unwrap_or_default();
+        if let Some(text) = self.files.read_text(TOKENIZER, VOCABULARY_LIMIT)? {
+            return Ok(TextTokenizer::from_json(&self.files.file(TOKENIZER), &text, &settings)?);
+        }
+        let Some(bytes) = self.files.read_bytes(SENTENCEPIECE, VOCABULARY_LIMIT)? else {
+            let (path, remedy) =
+                (self.files.file(TOKENIZER), format!("it, or {SENTENCEPIECE}, is needed for text"));
+            return Err(ImportError::Missing { path, remedy }.into());
+        };
+        Ok(TextTokenizer::from_sentencepiece(&self.files.file(SENTENCEPIECE), &bytes, &settings)?)
     }
 
     /// The sources of the chat templates: files of their own, before a key of `tokenizer_config.json`.

@@ -59,7 +59,7 @@ impl Source {
     /// The error of a vocabulary with more tokens than the model has rows.
     pub fn vocabulary_beyond(&self, tokens: u64, rows: u64) -> ModelError {
         let (file, field) = match self {
-            Source::Folder(folder) => (folder.vocabulary_file(), "model.vocab"),
+            Source::Folder(folder) => (folder.vocabulary_file(), "vocabulary"),
             Source::File(file) => (file.path().to_owned(), "tokenizer.ggml.tokens"),
         };
         let problem = format!("has {tokens} tokens, and the token table {rows} rows");

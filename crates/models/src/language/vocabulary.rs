@@ -1,7 +1,7 @@
 //! The vocabulary of a GGUF file: its keys under `tokenizer.ggml` as plain data.
 
 use crate::error::ModelError;
-use crate::text::{PreTokenizer, Vocabulary};
+use crate::text::Vocabulary;
 use pumice_import::GgufFile;
 use std::path::Path;
 
@@ -44,16 +44,14 @@ pub(super) fn with_vocabulary<R>(
 ) -> Result<R, ModelError> {
     let m = file.metadata();
     let tokens: Vec<&str> = m.strings("tokenizer.ggml.tokens")?.iter().collect();
-    let merges: Vec<&str> = m.strings("tokenizer.ggml.merges")?.iter().collect();
+    let model = m.str("tokenizer.ggml.model")?;
+    // SentencePiece merges by scores.
+    let merges = if model == "llama" { None } else { Some(m.strings("tokenizer.ggml.merges")?) };
+    let merges: Vec<&str> = merges.into_iter().flat_map(|merges| merges.iter()).collect();
     let pre = m.str_if_any("tokenizer.ggml.pre")?.unwrap_or("default");
-    // Rules that are not known are refused with the vocabulary.
-    let adds_bos = PreTokenizer::named(pre).is_ok_and(PreTokenizer::adds_bos);
-    if m.bool_if_any("tokenizer.ggml.add_eos_token")? == Some(true) {
-        let problem = "is true, and no token is put after a prompt here".to_owned();
-        return Err(wrong(path, "tokenizer.ggml.add_eos_token", problem));
-    }
+    let adds_bos = Vocabulary::adds_bos(model, pre);
     use_it(&Vocabulary {
-        model: m.str("tokenizer.ggml.model")?,
+        model,
         pre,
         tokens: &tokens,
         token_type: m.i32s_if_any("tokenizer.ggml.token_type")?.unwrap_or(&[]),
@@ -61,6 +59,11 @@ pub(super) fn with_vocabulary<R>(
         bos_token_id: token_id(file, path, "tokenizer.ggml.bos_token_id")?,
         eos_token_id: token_id(file, path, "tokenizer.ggml.eos_token_id")?,
         add_bos_token: m.bool_if_any("tokenizer.ggml.add_bos_token")?.unwrap_or(adds_bos),
+        scores: m.f32s_if_any("tokenizer.ggml.scores")?.unwrap_or(&[]),
+        unknown_token_id: token_id(file, path, "tokenizer.ggml.unknown_token_id")?,
+        add_eos_token: m.bool_if_any("tokenizer.ggml.add_eos_token")?.unwrap_or(false),
+        add_space_prefix: m.bool_if_any("tokenizer.ggml.add_space_prefix")?,
+        name: m.str_if_any("general.name")?.unwrap_or(""),
     })
 }
 

@@ -121,20 +121,15 @@ impl TextTokenizer {
     /// Control tokens as they stand in the text; between them text, without marks.
     fn encode_marked(&self, rendered: &str, marks: &Marks<'_>) -> Result<Vec<u32>, TextError> {
         let mut ids = Vec::new();
-        // What the last control token left; tokens that a user defined are text.
-        let mut text = String::new();
-        for fragment in self.special_fragments(rendered) {
+        for fragment in self.control_fragments(rendered)? {
             match fragment {
-                Fragment::Token(id) if self.is_control(id) => {
-                    ids.extend(self.encode(&marks.unmark(&text), false)?);
-                    text.clear();
-                    ids.push(id);
+                Fragment::Token(id) => ids.push(id),
+                Fragment::Text(text) if ids.is_empty() => {
+                    ids.extend(self.encode(&marks.unmark(text), false)?)
                 }
-                Fragment::Token(id) => text.push_str(self.token(id)),
-                Fragment::Text(piece) => text.push_str(piece),
+                Fragment::Text(text) => ids.extend(self.encode_middle(&marks.unmark(text))?),
             }
         }
-        ids.extend(self.encode(&marks.unmark(&text), false)?);
         Ok(ids)
     }
 }

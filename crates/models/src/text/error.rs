@@ -47,6 +47,16 @@ pub enum TextError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A folder's file of its tokenizer that cannot be used.
+    #[error("{file}: {problem}; {remedy}")]
+    TokenizerFile {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        problem: String,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// A text that could not be turned into tokens.
     #[error("the text does not become tokens: {problem}")]
     Encode {

@@ -3,16 +3,22 @@
 //! Plain data comes in (what a GGUF file says about its tokenizer, a template's source, numbers); ids and text go out.
 //! Never here: reading a file, a clock, or anything that knows how logits are computed.
 
+mod byte_level;
+mod charsmap;
 pub mod chat;
 mod conversation;
 mod date;
 pub mod draw;
+mod encoder;
 pub mod error;
 mod exp;
 mod filters;
+mod gguf_sentencepiece;
 pub mod input;
 mod jinja;
 mod json;
+mod json_pieces;
+mod json_tokenizer;
 mod marks;
 pub mod message;
 mod methods;
@@ -21,9 +27,15 @@ mod operators;
 mod penalties;
 mod pieces;
 pub mod pre_tokenizer;
+mod pre_tokenizer_rules;
+mod protobuf;
 mod python;
 mod random;
 pub mod sampler;
+mod sentencepiece;
+mod sentencepiece_file;
+mod sentencepiece_model;
+pub mod settings;
 mod specials;
 mod stack;
 pub mod stream;
@@ -40,6 +52,7 @@ pub use input::{ChatInput, TemplateArguments};
 pub use message::Message;
 pub use pre_tokenizer::PreTokenizer;
 pub use sampler::Sampler;
+pub use settings::FolderSettings;
 pub use stream::DecodeStream;
 pub use templates::ChatTemplates;
 pub use tokenizer::TextTokenizer;

@@ -1,94 +1,67 @@
 //! How text is cut into words before merging: one rule per name in `tokenizer.ggml.pre`.
 //!
-//! A vocabulary was trained with one rule; with another the same text gives tokens that the model never saw.
+//! A vocabulary was trained with one rule; with another the same text gives tokens that the model never saw. The names
+//! and rules are a table (`pre_tokenizer_rules`); here a rule becomes steps of the `tokenizers` crate.
 
 use super::error::TextError;
-use tokenizers::NormalizerWrapper;
+use super::pre_tokenizer_rules::{ROWS, Rule};
 use tokenizers::PreTokenizerWrapper;
-use tokenizers::normalizers::NFC;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
-use tokenizers::pre_tokenizers::digits::Digits;
 use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::tokenizer::SplitDelimiterBehavior;
 
-/// Rules for cutting text into words.
+/// A rule for cutting text into words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PreTokenizer {
-    /// Words with the space before them, digits together.
-    Gpt2,
-    /// As GPT-2, each digit by itself.
-    Smollm,
-    /// Digits by threes, line breaks kept with what they follow; a word that is a token is not merged.
-    Llama3,
-    /// As Llama 3 with each digit by itself, after composing characters (NFC); words are merged.
-    Qwen2,
-}
-
-/// Names in files, with the rule that each means.
-const NAMES: [(&str, PreTokenizer); 6] = [
-    ("default", PreTokenizer::Gpt2),
-    ("gpt-2", PreTokenizer::Gpt2),
-    ("smollm", PreTokenizer::Smollm),
-    ("llama-bpe", PreTokenizer::Llama3),
-    ("llama3", PreTokenizer::Llama3),
-    ("qwen2", PreTokenizer::Qwen2),
-];
+pub struct PreTokenizer(&'static Rule);
 
 impl PreTokenizer {
     /// The rule of a name in `tokenizer.ggml.pre`.
+    ///
+    /// # Errors
+    /// A name that is not known, with those that are.
     pub fn named(pre: &str) -> Result<PreTokenizer, TextError> {
-        let found = NAMES.iter().find(|(name, _)| *name == pre).map(|(_, rule)| *rule);
-        found.ok_or_else(|| TextError::PreTokenizer {
+        let found = ROWS.iter().find(|(names, _)| names.contains(&pre));
+        found.map(|(_, rule)| PreTokenizer(rule)).ok_or_else(|| TextError::PreTokenizer {
             pre: pre.chars().take(80).collect(),
-            known: NAMES.iter().map(|(name, _)| *name).collect(),
+            known: ROWS.iter().flat_map(|(names, _)| *names).copied().collect(),
         })
     }
 
     /// Whether a word that is a token stays whole, whatever its merges would make of it.
     pub(super) fn keeps_whole_words(self) -> bool {
-        self == PreTokenizer::Llama3
+        self.0.keeps_whole_words
     }
 
     /// Whether a text begins with the token for it where the file does not say so: as llama.cpp has it for these rules.
     pub fn adds_bos(self) -> bool {
-        self == PreTokenizer::Llama3
-    }
-
-    /// What is done to the text before it is cut.
-    pub(super) fn normalizer(self) -> Option<NormalizerWrapper> {
-        (self == PreTokenizer::Qwen2).then_some(NormalizerWrapper::NFC(NFC))
+        self.0.adds_bos
     }
 
     /// The rule as the `tokenizers` crate has it: cuts, then writes bytes as characters.
     pub(super) fn rule(self) -> tokenizers::Result<PreTokenizerWrapper> {
-        let bytes = |use_regex| PreTokenizerWrapper::ByteLevel(ByteLevel::new(false, true, use_regex));
-        let first = match self {
-            PreTokenizer::Gpt2 => return Ok(bytes(true)),
-            PreTokenizer::Smollm => PreTokenizerWrapper::Digits(Digits::new(true)),
-            PreTokenizer::Llama3 => split(&pattern(r"\p{N}{1,3}"))?,
-            PreTokenizer::Qwen2 => split(&pattern(r"\p{N}"))?,
-        };
-        // After Digits words and spaces still hang together and GPT-2's rule cuts them; the other two have cut all.
-        Ok(PreTokenizerWrapper::Sequence(Sequence::new(vec![first, bytes(self == PreTokenizer::Smollm)])))
+        let mut steps = Vec::with_capacity(self.0.cuts.len() + 1);
+        for cut in self.0.cuts {
+            let pattern = SplitPattern::Regex((*cut).to_owned());
+            let split = Split::new(pattern, SplitDelimiterBehavior::Isolated, false)?;
+            steps.push(PreTokenizerWrapper::Split(split));
+        }
+        steps.push(PreTokenizerWrapper::ByteLevel(ByteLevel::new(false, true, false)));
+        Ok(PreTokenizerWrapper::Sequence(Sequence::new(steps)))
     }
 }
 
-fn split(pattern: &str) -> tokenizers::Result<PreTokenizerWrapper> {
-    let pattern = SplitPattern::Regex(pattern.to_owned());
-    Ok(PreTokenizerWrapper::Split(Split::new(pattern, SplitDelimiterBehavior::Isolated, false)?))
-}
+#[cfg(test)]
+mod tests {
+    use super::{PreTokenizer, ROWS};
+    use std::collections::BTreeSet;
 
-/// Endings, words with one mark before them, numbers, marks with the line breaks after them, line breaks, spaces.
-fn pattern(numbers: &str) -> String {
-    [
-        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)",
-        r"[^\r\n\p{L}\p{N}]?\p{L}+",
-        numbers,
-        r" ?[^\s\p{L}\p{N}]+[\r\n]*",
-        r"\s*[\r\n]+",
-        r"\s+(?!\S)",
-        r"\s+",
-    ]
-    .join("|")
+    #[test]
+    fn each_name_has_one_rule_that_can_be_made() {
+        let names: Vec<&str> = ROWS.iter().flat_map(|(names, _)| *names).copied().collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+        for name in names {
+            assert!(PreTokenizer::named(name).is_ok_and(|rule| rule.rule().is_ok()), "{name}");
+        }
+    }
 }

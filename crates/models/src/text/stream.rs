@@ -1,24 +1,31 @@
 //! Tokens to text while they arrive: what a token completes comes out, an unfinished character waits.
 
-use super::pieces::Pieces;
+use super::pieces::{Beginning, Pieces};
 use std::sync::Arc;
 
 /// Turns ids into text one by one. All that comes out, in order, is what decoding all ids at once gives.
 #[derive(Clone, Debug)]
 pub struct DecodeStream {
     pieces: Arc<Pieces>,
+    beginning: Beginning,
     /// The beginning of a character, at most three bytes.
     held: Vec<u8>,
 }
 
 impl DecodeStream {
+    /// At the beginning of a text.
     pub(super) fn new(pieces: Arc<Pieces>) -> DecodeStream {
-        DecodeStream { pieces, held: Vec::new() }
+        DecodeStream { beginning: pieces.beginning(), pieces, held: Vec::new() }
+    }
+
+    /// After other text: a space that begins the first token is text.
+    pub(super) fn after(pieces: Arc<Pieces>) -> DecodeStream {
+        DecodeStream { beginning: Beginning::default(), pieces, held: Vec::new() }
     }
 
     /// Takes the next id and gives the text that is now certain. Bytes that no character has become U+FFFD.
     pub fn push(&mut self, id: u32) -> String {
-        self.held.extend(self.pieces.bytes(id));
+        self.beginning.write(&self.pieces, id, &mut self.held);
         let certain = self.held.len() - unfinished(&self.held);
         let text = String::from_utf8_lossy(&self.held[..certain]).into_owned();
         self.held.drain(..certain);
@@ -55,7 +62,7 @@ mod tests {
         let mut spelled: Vec<String> = alphabet.iter().map(|c| c.to_string()).collect();
         spelled.sort();
         let tokens: Vec<&str> = spelled.iter().map(String::as_str).collect();
-        let pieces = Pieces::new(&tokens, &[TokenKind::Normal; 256]);
+        let pieces = Pieces::of_byte_level(&tokens, &[TokenKind::Normal; 256]);
         let mut ids = vec![0; 256];
         (0..256).for_each(|id| ids[usize::from(pieces.bytes(id)[0])] = id);
         (DecodeStream::new(Arc::new(pieces)), ids)

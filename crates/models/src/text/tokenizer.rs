@@ -1,60 +1,89 @@
-//! Text to token ids and back, by the byte-level BPE that a model was trained with.
+//! Text to token ids and back, by the tokenizer that a model was trained with.
 //!
-//! Three steps, in order: tokens that stand in the text in full are taken out (`specials`), the rest
-//! is cut into words ([`PreTokenizer`]), the bytes of each word are merged. Text of a user is encoded with
-//! `parse_special` off: then no text can give a control token, and nobody can forge a turn of a conversation.
+//! One type over all kinds (`encoder`): byte-level BPE and SentencePiece from a GGUF file, and the files of a folder.
+//! Text of a user is encoded with `parse_special` off: then no text can give a control token, and nobody can forge a
+//! turn of a conversation.
 
+use super::byte_level::ByteLevel;
+use super::encoder::{Encoder, Frame, Place};
 use super::error::TextError;
+use super::gguf_sentencepiece::GgufSentencePiece;
 use super::pieces::Pieces;
-use super::pre_tokenizer::PreTokenizer;
 use super::specials::{Fragment, Specials};
 use super::stream::DecodeStream;
-use super::vocabulary::{Checked, TokenKind, Vocabulary};
-use crate::tokenizer::fenced;
+use super::vocabulary::{TokenKind, Vocabulary};
 use indexmap::IndexMap;
 use std::sync::Arc;
-use tokenizers::Tokenizer;
-use tokenizers::models::bpe::{BPE, Vocab};
 
 /// The tokenizer of a language model.
 pub struct TextTokenizer {
-    inner: Tokenizer,
+    encoder: Box<dyn Encoder>,
     pieces: Arc<Pieces>,
     ids: IndexMap<String, u32>,
     kinds: Vec<TokenKind>,
-    /// Control tokens and those that a user defined.
-    all: Specials,
-    /// Those that a user defined alone: they are text, whoever writes them.
-    defined: Specials,
-    /// Control tokens alone.
+    /// Finds control tokens.
     control: Specials,
     end_of_sequence: Vec<u32>,
     bos: Option<u32>,
     eos: Option<u32>,
-    add_bos: bool,
+    frame: Frame,
+}
+
+/// What makes a tokenizer, whatever its kind. Lists count ids; an id without a token has no text.
+pub(super) struct Parts<'p> {
+    pub encoder: Box<dyn Encoder>,
+    pub pieces: Pieces,
+    pub tokens: &'p [&'p str],
+    pub kinds: Vec<TokenKind>,
+    pub end_of_sequence: Vec<u32>,
+    pub bos: Option<u32>,
+    pub eos: Option<u32>,
+    pub frame: Frame,
 }
 
 impl TextTokenizer {
-    /// Makes the tokenizer of a vocabulary.
+    /// Makes the tokenizer of a GGUF file's vocabulary.
     ///
     /// # Errors
     /// A kind of tokenizer or rules for words that are not known, and lists that do not fit together.
     pub fn new(vocabulary: &Vocabulary<'_>) -> Result<TextTokenizer, TextError> {
         let checked = vocabulary.check()?;
-        let rules = PreTokenizer::named(vocabulary.pre)?;
         let tokens = vocabulary.tokens;
-        Ok(TextTokenizer {
-            inner: byte_level_bpe(&checked, rules)?,
-            pieces: Arc::new(Pieces::new(tokens, &checked.kinds)),
-            ids: checked.ids.iter().map(|(&token, &id)| (token.to_owned(), id)).collect(),
-            all: Specials::new(tokens, &checked.kinds, &[TokenKind::Control, TokenKind::UserDefined])?,
-            defined: Specials::new(tokens, &checked.kinds, &[TokenKind::UserDefined])?,
-            control: Specials::new(tokens, &checked.kinds, &[TokenKind::Control])?,
+        let (encoder, pieces): (Box<dyn Encoder>, _) = if vocabulary.model == "llama" {
+            let leading = usize::from(vocabulary.add_space_prefix.unwrap_or(true));
+            let pieces = Pieces::of_sentencepiece(tokens, &checked.kinds, leading);
+            (Box::new(GgufSentencePiece::new(vocabulary, &checked)?), pieces)
+        } else {
+            let pieces = Pieces::of_byte_level(tokens, &checked.kinds);
+            (Box::new(ByteLevel::new(vocabulary, &checked)?), pieces)
+        };
+        let (bos, eos) = (vocabulary.bos_token_id, vocabulary.eos_token_id);
+        let before = bos.filter(|_| vocabulary.add_bos_token);
+        let after = eos.filter(|_| vocabulary.add_eos_token);
+        TextTokenizer::from_parts(Parts {
+            encoder,
+            pieces,
+            tokens,
             kinds: checked.kinds,
             end_of_sequence: vocabulary.end_of_sequence(),
-            bos: vocabulary.bos_token_id,
-            eos: vocabulary.eos_token_id,
-            add_bos: vocabulary.add_bos_token,
+            bos,
+            eos,
+            frame: Frame::new(before, after, true),
+        })
+    }
+
+    pub(super) fn from_parts(parts: Parts<'_>) -> Result<TextTokenizer, TextError> {
+        let with_text = (0u32..).zip(parts.tokens).filter(|(_, token)| !token.is_empty());
+        Ok(TextTokenizer {
+            encoder: parts.encoder,
+            pieces: Arc::new(parts.pieces),
+            ids: with_text.map(|(id, &token)| (token.to_owned(), id)).collect(),
+            control: Specials::new(parts.tokens, &parts.kinds, &[TokenKind::Control])?,
+            kinds: parts.kinds,
+            end_of_sequence: parts.end_of_sequence,
+            bos: parts.bos,
+            eos: parts.eos,
+            frame: parts.frame,
         })
     }
 
@@ -67,35 +96,27 @@ impl TextTokenizer {
     /// # Errors
     /// A text that the rules for words cannot cut.
     pub fn encode(&self, text: &str, parse_special: bool) -> Result<Vec<u32>, TextError> {
-        let specials = if parse_special { &self.all } else { &self.defined };
-        let mut ids = Vec::new();
-        for fragment in specials.fragments(text) {
-            match fragment {
-                Fragment::Token(id) => ids.push(id),
-                Fragment::Text(text) => {
-                    let encoding = fenced(|| self.inner.encode_fast(text, false))
-                        .map_err(|problem| TextError::Encode { problem })?;
-                    ids.extend(encoding.get_ids());
-                }
-            }
-        }
-        Ok(ids)
+        self.encoder.encode(text, Place::Start, parse_special)
     }
 
-    /// As [`TextTokenizer::encode`], with the token that begins a text where the model wants one and the text has none.
+    /// As [`TextTokenizer::encode`] without control tokens, of text that follows a control token.
+    pub(super) fn encode_middle(&self, text: &str) -> Result<Vec<u32>, TextError> {
+        self.encoder.encode(text, Place::Middle, false)
+    }
+
+    /// As [`TextTokenizer::encode`], with what stands before and after a prompt: the token that begins a text where the
+    /// model wants one and the text has none, the one that ends it where the model wants that.
     ///
     /// # Errors
     /// As [`TextTokenizer::encode`].
     pub fn encode_prompt(&self, text: &str, parse_special: bool) -> Result<Vec<u32>, TextError> {
-        Ok(self.begun(self.encode(text, parse_special)?))
+        Ok(self.frame.prompt(self.encode(text, parse_special)?))
     }
 
-    /// With the token that begins a text, where the model wants one and there is none.
-    pub(super) fn begun(&self, mut ids: Vec<u32>) -> Vec<u32> {
-        if let Some(bos) = self.bos.filter(|bos| self.add_bos && ids.first() != Some(bos)) {
-            ids.insert(0, bos);
-        }
-        ids
+    /// A conversation with the token that begins a text, where the model wants one and there is none. From a folder its
+    /// template alone decides.
+    pub(super) fn begun(&self, ids: Vec<u32>) -> Vec<u32> {
+        if self.frame.begins_conversations { self.frame.begun(ids) } else { ids }
     }
 
     /// Finds control tokens.
@@ -109,27 +130,28 @@ impl TextTokenizer {
         control.map(|(token, _)| token.as_str()).collect()
     }
 
-    /// The text of a token.
-    pub(super) fn token(&self, id: u32) -> &str {
-        // Ids count the tokens in order, each once.
-        self.ids.get_index(id as usize).map_or("", |(token, _)| token)
-    }
-
-    /// A text in fragments at control tokens and those that a user defined.
-    pub(super) fn special_fragments<'t>(&self, text: &'t str) -> Vec<Fragment<'t>> {
-        self.all.fragments(text)
+    /// A text in fragments at control tokens.
+    pub(super) fn control_fragments<'t>(&self, text: &'t str) -> Result<Vec<Fragment<'t>>, TextError> {
+        self.encoder.control_fragments(text)
     }
 
     /// The text of ids, control tokens written out. Bytes that no character has and ids that are no token become
-    /// U+FFFD.
+    /// U+FFFD; an id beyond a folder's tokenizer has no text. The ids are a whole text: a space that encoding puts
+    /// before one is not in it.
     pub fn decode(&self, ids: &[u32]) -> String {
-        let bytes: Vec<u8> = ids.iter().flat_map(|&id| self.pieces.bytes(id)).copied().collect();
+        let (mut beginning, mut bytes) = (self.pieces.beginning(), Vec::new());
+        ids.iter().for_each(|&id| beginning.write(&self.pieces, id, &mut bytes));
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Decodes ids as they arrive.
+    /// Decodes ids of a whole text as they arrive: all that comes out is what [`TextTokenizer::decode`] gives.
     pub fn stream(&self) -> DecodeStream {
         DecodeStream::new(self.pieces.clone())
+    }
+
+    /// As [`TextTokenizer::stream`], of ids that go on after others: a space that begins the first token is text.
+    pub fn stream_after(&self) -> DecodeStream {
+        DecodeStream::after(self.pieces.clone())
     }
 
     /// The id of a token by its text as the vocabulary spells it.
@@ -167,27 +189,4 @@ impl std::fmt::Debug for TextTokenizer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TextTokenizer").field("tokens", &self.vocab_size()).finish_non_exhaustive()
     }
-}
-
-/// Words and merges; control tokens are not in it.
-fn byte_level_bpe(checked: &Checked<'_>, rules: PreTokenizer) -> Result<Tokenizer, TextError> {
-    let merging = |id: u32| checked.kinds[id as usize].merges();
-    let vocab: Vocab = checked
-        .ids
-        .iter()
-        .filter(|&(_, &id)| merging(id))
-        .map(|(&token, &id)| (token.to_owned(), id))
-        .collect();
-    let merges = checked.merges.iter().map(|&(left, right)| (left.to_owned(), right.to_owned())).collect();
-    let build = || {
-        let bpe = BPE::builder()
-            .vocab_and_merges(vocab, merges)
-            .ignore_merges(rules.keeps_whole_words())
-            .build()?;
-        let mut tokenizer = Tokenizer::new(bpe);
-        tokenizer.with_normalizer(rules.normalizer())?;
-        tokenizer.with_pre_tokenizer(Some(rules.rule()?));
-        Ok(tokenizer)
-    };
-    fenced(build).map_err(|problem| TextError::Vocabulary { field: "tokenizer.ggml.merges", problem })
 }

@@ -1,11 +1,12 @@
 //! What a GGUF file says about its tokenizer, as plain data, and the laws that it must keep before a tokenizer is made.
 
 use super::error::TextError;
+use super::pre_tokenizer::PreTokenizer;
 use indexmap::IndexMap;
 
-const MODELS: &[&str] = &["gpt2"];
+const MODELS: &[&str] = &["gpt2", "llama"];
 /// More than sixty times the largest in use, and it keeps an id inside an `i32`.
-const MOST_TOKENS: usize = 1 << 24;
+pub(super) const MOST_TOKENS: usize = 1 << 24;
 
 /// Control tokens that end an answer in the formats of conversations in use; a file names only one of its own.
 const END_OF_SEQUENCE: [&str; 9] = [
@@ -23,15 +24,16 @@ const END_OF_SEQUENCE: [&str; 9] = [
 /// The keys under `tokenizer.ggml` of one file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Vocabulary<'a> {
-    /// `model`: the kind of tokenizer, "gpt2" for byte-level BPE.
+    /// `model`: the kind of tokenizer, "gpt2" for byte-level BPE, "llama" for SentencePiece's BPE.
     pub model: &'a str,
     /// `pre`: how text is cut into words before merging, see [`PreTokenizer`](super::PreTokenizer).
     pub pre: &'a str,
-    /// `tokens`: the text of each id, bytes written in the alphabet of byte-level BPE.
+    /// `tokens`: the text of each id. Byte-level BPE writes bytes in its alphabet; SentencePiece writes spaces as ▁ and
+    /// bytes as `<0x0A>`.
     pub tokens: &'a [&'a str],
     /// `token_type`: one per token, see [`TokenKind`]. Empty where the file has none: all tokens are normal then.
     pub token_type: &'a [i32],
-    /// `merges`: pairs of tokens, divided by one space, the first to be merged first.
+    /// `merges`: pairs of tokens, divided by one space, the first to be merged first. For byte-level BPE alone.
     pub merges: &'a [&'a str],
     /// `bos_token_id`: the token that begins a text.
     pub bos_token_id: Option<u32>,
@@ -39,6 +41,19 @@ pub struct Vocabulary<'a> {
     pub eos_token_id: Option<u32>,
     /// `add_bos_token`: whether the model was trained to see the first of them before every text.
     pub add_bos_token: bool,
+    /// `scores`: one per token; the higher is merged first. Empty where the file has none: all are equal then. For
+    /// SentencePiece alone.
+    pub scores: &'a [f32],
+    /// `unknown_token_id`: the token for what the vocabulary cannot say. For SentencePiece alone, which has one of that
+    /// kind where this is not given.
+    pub unknown_token_id: Option<u32>,
+    /// `add_eos_token`: whether a prompt ends with the token that ends a text.
+    pub add_eos_token: bool,
+    /// `add_space_prefix`: whether a space is put before text that begins the whole or follows a token found in full.
+    /// For SentencePiece alone, which does so where this is not given.
+    pub add_space_prefix: Option<bool>,
+    /// `general.name`. Tokens of Phi-3 take the spaces after them along, which no other key of a file tells.
+    pub name: &'a str,
 }
 
 /// The kinds that `token_type` counts.
@@ -59,7 +74,7 @@ pub enum TokenKind {
 }
 
 impl TokenKind {
-    fn from_number(number: i32) -> Option<TokenKind> {
+    pub(super) fn from_number(number: i32) -> Option<TokenKind> {
         Some(match number {
             1 => TokenKind::Normal,
             2 => TokenKind::Unknown,
@@ -102,17 +117,35 @@ impl<'a> Vocabulary<'a> {
         end_of_sequence
     }
 
+    /// Whether text begins with the token for it where a file does not say so: as llama.cpp has it for a kind and its
+    /// rules for words.
+    pub fn adds_bos(model: &str, pre: &str) -> bool {
+        model == "llama" || PreTokenizer::named(pre).is_ok_and(PreTokenizer::adds_bos)
+    }
+
+    /// Whether a token found in full takes the spaces after it along. llama.cpp goes by the name of the model, too.
+    pub(super) fn takes_spaces(&self, token: &str) -> bool {
+        let name = self.name.to_ascii_lowercase();
+        let is_phi3 = name.contains("phi-3") || name.contains("phi3");
+        is_phi3 && !["<unk>", "<s>", "<|endoftext|>"].contains(&token)
+    }
+
     /// Finds what does not fit together.
     pub(super) fn check(&self) -> Result<Checked<'a>, TextError> {
         if !MODELS.contains(&self.model) {
-            return Err(TextError::TokenizerModel { model: self.model.to_owned(), known: MODELS });
+            // A file names this kind by the model that first had it.
+            let model = if self.model == "t5" { "t5 (Unigram)" } else { self.model };
+            let model = shorten(model);
+            return Err(TextError::TokenizerModel { model, known: MODELS });
         }
         let ids = self.ids()?;
         let kinds = self.kinds()?;
-        let merges = self.checked_merges(&ids, &kinds)?;
+        let is_byte_level = self.model == "gpt2";
+        let merges = if is_byte_level { self.checked_merges(&ids, &kinds)? } else { Vec::new() };
         for (field, id) in [
             ("tokenizer.ggml.bos_token_id", self.bos_token_id),
             ("tokenizer.ggml.eos_token_id", self.eos_token_id),
+            ("tokenizer.ggml.unknown_token_id", self.unknown_token_id),
         ] {
             if let Some(id) = id.filter(|&id| id as usize >= self.tokens.len()) {
                 let problem = format!("is {id} where the ids are 0 to {}", self.tokens.len() - 1);

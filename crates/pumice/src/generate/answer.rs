@@ -47,7 +47,7 @@ impl<'c> Answer<'c> {
         let room = model.context - conversation.len();
         let left = request.tokens.min(room);
         let last = if request.tokens <= room { End::Length } else { End::Context };
-        let stream = model.text.tokenizer.stream();
+        let stream = model.text.tokenizer.stream_after();
         conversation.begin(sampler)?;
         let mut made = Generated::empty(last);
         made.prompt_kept = conversation.read.len();

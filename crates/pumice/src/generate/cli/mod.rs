@@ -49,8 +49,7 @@ pub fn run(
     out: &mut dyn Write,
     log: &mut dyn Write,
 ) -> Result<bool, CommandError> {
-    let is_terminal = std::io::stdin().is_terminal();
-    let task = args.task(is_terminal)?;
+    let task = args.task(std::io::stdin().is_terminal())?;
     let seed = RandomState::new().hash_one(std::process::id());
     let most = if matches!(task, Task::Talk) { usize::MAX } else { TOKENS };
     // Options that cannot be are found before a model is read.
