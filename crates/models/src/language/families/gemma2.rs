@@ -28,8 +28,12 @@ const CAPS: &[(&str, &str)] = &[
     ("final_logit_softcapping", "final_logit_softcapping"),
 ];
 
+/// Layers of the 27B model, whose products of queries and keys have another factor, which GGUF files do not say.
+const LAYERS_OF_27B: usize = 46;
+
 fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {
-    let (layer, norm) = layer(keys, basics.llama(keys, Style::HALVES, eps(keys, "rms_norm_eps")?)?)?;
+    let of_llama = basics.llama(keys, Style::HALVES, eps(keys, "rms_norm_eps")?)?;
+    let (layer, norm) = layer(basics, keys, of_llama, LAYERS_OF_27B)?;
     let windows = basics.windows(keys, |i| i % 2 == 0)?;
     let layers = Basics::windowed(&layer, windows);
     let mut model = basics.of_layers(layers, norm, keys.flag("tie_word_embeddings", true)?);
@@ -38,17 +42,24 @@ fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelErro
     Ok(model)
 }
 
-/// What Gemma 2 and 3 have in common: the layer without its window, and the norm.
+/// What Gemma 2 and 3 have in common: the layer without its window, and the norm. Where nothing says the factor of
+/// products, it is that of the whole width over the heads in the 27B model, which is known by its layers.
 ///
 /// # Errors
 /// Numbers that are not in range.
-pub(super) fn layer(keys: &Keys<'_>, mut layer: Layer) -> Result<(Layer, Norm), ModelError> {
+pub(super) fn layer(
+    basics: &Basics,
+    keys: &Keys<'_>,
+    mut layer: Layer,
+    layers_of_27b: usize,
+) -> Result<(Layer, Norm), ModelError> {
     let norm = Norm { less_one: true, ..Norm::rms(eps(keys, "rms_norm_eps")?) };
     layer.before_attention = Some(norm);
     layer.after_attention = Some(norm);
     layer.before_feed = Some(norm);
     layer.after_feed = Some(norm);
-    let scale = keys.number("query_pre_attn_scalar", FloatRange::POSITIVE)?;
+    let of_27b = (basics.layers == layers_of_27b).then(|| basics.hidden as f64 / basics.heads as f64);
+    let scale = keys.number("query_pre_attn_scalar", FloatRange::POSITIVE)?.or(of_27b);
     layer.attention.scale = scale.map(|scale| 1.0 / (scale as f32).sqrt());
     layer.attention.softcap = softcap(keys, "attn_logit_softcapping")?;
     read_attention_bias(keys, &mut layer)?;

@@ -3,7 +3,7 @@
 
 use crate::decoder::{DecoderConfig, Layer, LayerWeight, NormOver, QueryKeyNorm, Rotation};
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Family, Names, eps, gguf};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Family, Gguf, Names, eps, gguf};
 use crate::language::keys::Keys;
 use crate::language::rotary::{Style, rotary, rotary_of_kind};
 use pumice_ir::FloatRange;
@@ -15,13 +15,22 @@ pub(super) const FAMILY: Family = Family {
     names: &NAMES,
     ignored: IGNORED,
     sizes: &COMMON_SIZES,
-    gguf: gguf("", false),
+    gguf: Gguf { keys: KEYS, ..gguf("gemma3", false) },
 };
 
 const IGNORED: &[(&str, &str)] = &[
     ("_sliding_window_pattern", "layer_types say it"),
     ("use_bidirectional_attention", "texts are read in one direction"),
 ];
+
+const KEYS: &[(&str, &str)] = &[
+    ("rope.freq_base_swa", "rope_local_base_freq"),
+    ("attn_logit_softcapping", "attn_logit_softcapping"),
+    ("final_logit_softcapping", "final_logit_softcapping"),
+];
+
+/// Layers of the 27B model, whose products of queries and keys have another factor, which GGUF files do not say.
+const LAYERS_OF_27B: usize = 62;
 
 const NAMES: Names = Names { of_layer: &[(LayerWeight::FeedNorm, "pre_feedforward_layernorm")], ..COMMON };
 
@@ -30,7 +39,7 @@ fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelErro
     let (local, global) = rotations(basics, keys)?;
     let heads = (basics.heads, basics.kv_heads, basics.width);
     let layer = Layer::llama(heads, global.clone(), basics.feed, eps(keys, "rms_norm_eps")?);
-    let (mut layer, norm) = super::gemma2::layer(keys, layer)?;
+    let (mut layer, norm) = super::gemma2::layer(basics, keys, layer, LAYERS_OF_27B)?;
     layer.attention.query_key_norm = Some(QueryKeyNorm { norm, over: NormOver::Head });
     let pattern = keys.count_if_any("sliding_window_pattern")?.unwrap_or(6) as usize;
     let is_local = |i: usize| !(i + 1).is_multiple_of(pattern);
