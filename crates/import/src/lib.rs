@@ -26,7 +26,9 @@ pub const ENTRIES_LIMIT: usize = 1 << 20;
 
 pub use error::{FormatProblem, GgufPlace, GgufProblem, GgufWriteError, ImportError, IndexProblem};
 pub use folder::ModelFolder;
-pub use gguf::{GgmlType, GgufArray, GgufFile, GgufMetadata, GgufStrings, GgufTensor, GgufValue, GgufWriter};
+pub use gguf::{
+    GgmlType, GgufArray, GgufFile, GgufMetadata, GgufModel, GgufStrings, GgufTensor, GgufValue, GgufWriter,
+};
 pub use kind::FileKind;
 pub use memory::MemoryWeights;
 pub use model::Model;

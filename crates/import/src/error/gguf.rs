@@ -175,6 +175,9 @@ pub enum GgufProblem {
         /// Where the later one begins.
         offset: u64,
     },
+    /// Files that do not make one model together.
+    #[error("{0}")]
+    Shard(String),
 }
 
 pumice_types::debug_as_display!(GgufProblem);
@@ -189,6 +192,9 @@ impl GgufProblem {
             }
             GgufProblem::BigEndian { .. } | GgufProblem::Version(_) | GgufProblem::NestedArray(_) => {
                 "convert the model again with a current converter, to little-endian GGUF version 3"
+            }
+            GgufProblem::Shard(_) => {
+                "put all shards of one model beside each other, as they are called, and give the first"
             }
             _ => "the file is damaged or made by a faulty writer: get it again, or convert the model anew",
         }

@@ -11,7 +11,7 @@ use super::weights::GgufWeights;
 use super::{families, vocabulary};
 use crate::error::ModelError;
 use crate::text::{ChatTemplates, TextTokenizer};
-use pumice_import::{GgufFile, GgufValue, Model};
+use pumice_import::{GgufModel, GgufValue, Model, WeightSource};
 use std::path::{Path, PathBuf};
 
 /// Tensors that each layer has of its own at least: a matrix each of attention and of what follows, and one back.
@@ -19,14 +19,14 @@ const TENSORS_OF_LAYER: usize = 4;
 
 /// A file whose settings have been read.
 pub(super) struct LanguageFile {
-    file: GgufFile,
+    file: GgufModel,
     path: PathBuf,
 }
 
 impl LanguageFile {
     /// Opens a file and reads its settings.
     pub fn open(path: &Path, options: &LanguageOptions) -> Result<(LanguageFile, Read), ModelError> {
-        let file = GgufFile::open(path)?;
+        let file = GgufModel::open(path)?;
         let this = LanguageFile { file, path: path.to_owned() };
         let architecture = this.file.metadata().str("general.architecture")?;
         let family = this.family(architecture)?;
@@ -90,7 +90,7 @@ impl LanguageFile {
 
     /// Before anything is made for each layer, the file has that many.
     fn check_layers(&self, family: &Family, layers: usize) -> Result<(), ModelError> {
-        let tensors = self.file.tensors().len();
+        let tensors = self.file.names().len();
         if layers <= tensors / TENSORS_OF_LAYER {
             return Ok(());
         }

@@ -5,7 +5,7 @@ use super::family::{Family, Gguf};
 use super::keys::Said;
 use crate::decoder::{DecoderConfig, Factors, Layer, RotaryFactors};
 use crate::error::ModelError;
-use pumice_import::{GgufArray, GgufFile, GgufValue, WeightSource};
+use pumice_import::{GgufArray, GgufModel, GgufValue, WeightSource};
 use serde_json::{Map, Number, Value, json};
 use std::path::Path;
 
@@ -58,7 +58,7 @@ const MOST: usize = 1024;
 
 /// A file that is read.
 pub(super) struct GgufSettings<'f> {
-    pub file: &'f GgufFile,
+    pub file: &'f GgufModel,
     pub path: &'f Path,
     pub architecture: &'f str,
     pub gguf: &'static Gguf,
@@ -70,7 +70,6 @@ impl GgufSettings<'_> {
     /// # Errors
     /// A list that is too long, widths that differ, angles that are scaled in a way that is not known.
     pub fn said(&self, family: &Family) -> Result<Said, ModelError> {
-        self.refuse_part()?;
         let mut said = Said { map: Map::new(), own: Vec::new(), is_strict: true };
         let prefix = format!("{}.", self.architecture);
         for (key, value) in self.file.metadata().iter() {
@@ -122,20 +121,6 @@ impl GgufSettings<'_> {
             Some((all / heads).floor())
         };
         self.number("attention.key_length").or_else(of_hidden)
-    }
-
-    /// A file of several holds a part of the model.
-    fn refuse_part(&self) -> Result<(), ModelError> {
-        let m = self.file.metadata();
-        match (m.u64_if_any("split.count")?, m.u64_if_any("split.no")?) {
-            (Some(count), no) if count > 1 => {
-                let problem = format!("is {count}: this file is part {} of so many", no.unwrap_or(0) + 1);
-                let remedy = "put the parts together first (llama-gguf-split --merge)".to_owned();
-                let (file, field) = (self.path.to_owned(), "split.count".to_owned());
-                Err(ModelError::Field { file, field, problem, remedy })
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Rotary settings.

@@ -2,7 +2,7 @@
 
 use crate::error::ModelError;
 use crate::text::Vocabulary;
-use pumice_import::GgufFile;
+use pumice_import::GgufModel;
 use std::path::Path;
 
 /// Keys that name a token that ends an answer besides `eos_token_id`: of a turn, of a message.
@@ -12,7 +12,7 @@ const ENDS: [&str; 2] = ["tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_toke
 ///
 /// # Errors
 /// A vocabulary that contradicts itself, an id that the model does not have.
-pub(super) fn end_of_sequence(file: &GgufFile, path: &Path, vocab: u64) -> Result<Vec<u32>, ModelError> {
+pub(super) fn end_of_sequence(file: &GgufModel, path: &Path, vocab: u64) -> Result<Vec<u32>, ModelError> {
     let has_tokens = file.metadata().get("tokenizer.ggml.tokens").is_some();
     if !has_tokens {
         return Ok(Vec::new());
@@ -38,7 +38,7 @@ pub(super) fn end_of_sequence(file: &GgufFile, path: &Path, vocab: u64) -> Resul
 /// # Errors
 /// Keys that are missing or of another type, what is not done here; those of `use_it`.
 pub(super) fn with_vocabulary<R>(
-    file: &GgufFile,
+    file: &GgufModel,
     path: &Path,
     use_it: impl FnOnce(&Vocabulary<'_>) -> Result<R, ModelError>,
 ) -> Result<R, ModelError> {
@@ -67,7 +67,7 @@ pub(super) fn with_vocabulary<R>(
     })
 }
 
-fn token_id(file: &GgufFile, path: &Path, key: &str) -> Result<Option<u32>, ModelError> {
+fn token_id(file: &GgufModel, path: &Path, key: &str) -> Result<Option<u32>, ModelError> {
     let given = file.metadata().u64_if_any(key)?;
     let id = |id| u32::try_from(id).map_err(|_| wrong(path, key, "is no token id".to_owned()));
     given.map(id).transpose()

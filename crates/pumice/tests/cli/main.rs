@@ -3,6 +3,7 @@
 mod apart;
 mod compiler;
 mod first_contact;
+mod folder;
 mod plan_file;
 mod prepared;
 mod tune;

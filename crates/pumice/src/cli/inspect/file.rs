@@ -4,7 +4,7 @@ use super::super::CommandError;
 use super::Args;
 use crate::error::Error;
 use pumice_import::safetensors::Entry;
-use pumice_import::{GgufFile, GgufValue, ImportError, ModelFolder, SafetensorsFile};
+use pumice_import::{GgufModel, GgufValue, ImportError, ModelFolder, SafetensorsFile};
 use pumice_ir::Graph;
 use pumice_models::{
     EncoderFolder, EncoderOptions, LanguageModel, LanguageOptions, SentenceOverrides, specialize,
@@ -84,7 +84,7 @@ pub(super) fn open(args: &Args) -> Result<Opened, CommandError> {
 }
 
 fn gguf(path: &Path, options: &LanguageOptions) -> Result<Opened, CommandError> {
-    let file = GgufFile::open(path).map_err(Error::from)?;
+    let file = GgufModel::open(path).map_err(Error::from)?;
     let tensors = file.tensors().map(|(name, t)| TensorRow {
         name: name.to_owned(),
         encoding: t.ty.to_string(),
@@ -123,7 +123,7 @@ fn language_folder(path: &Path, options: &LanguageOptions) -> Result<Opened, Com
 }
 
 /// What the file says of model, architecture and tokenizer; lists by their lengths.
-fn gguf_facts(file: &GgufFile) -> Map<String, Value> {
+fn gguf_facts(file: &GgufModel) -> Map<String, Value> {
     let architecture = match file.metadata().get("general.architecture") {
         Some(GgufValue::String(name)) => format!("{name}."),
         _ => "general.".to_owned(),
