@@ -19,7 +19,7 @@ pub mod tokenizer;
 pub use config::{Activation, EncoderConfig, Family};
 pub use encoder::{EncoderFolder, EncoderOptions, encoder_graph};
 pub use error::{ModelError, Note};
-pub use language::{CacheType, LanguageModel, LanguageOptions, SuggestedSampling};
+pub use language::{CacheType, Fingerprint, LanguageModel, LanguageOptions, SuggestedSampling};
 pub use sentence::{Pooling, SentenceOverrides, SentenceSpec};
 pub use specialize::Cuts;
 pub use text::{

@@ -40,6 +40,10 @@ pub enum Error {
     #[cfg(feature = "models")]
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// A conversation that cannot be saved, or what is no saved conversation of the model.
+    #[cfg(feature = "models")]
+    #[error(transparent)]
+    Saved(#[from] crate::generate::SavedError),
     /// A plan that cannot be saved, or a file that is no plan of this build's.
     #[error("{}: {source}", path.display())]
     PlanFile {

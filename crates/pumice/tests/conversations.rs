@@ -198,3 +198,65 @@ fn whoever_listens_hears_how_far_a_prompt_is_read() {
     assert!(heard.len() > 1 && heard.windows(2).all(|w| w[0].0 < w[1].0), "{heard:?}");
     assert!(heard[0] == (0, prompt.len()) && heard.iter().all(|(_, of)| *of == prompt.len()), "{heard:?}");
 }
+
+/// What is saved and loaded goes on with the same bits, draws included.
+#[test]
+fn a_saved_conversation_goes_on_where_it_was() {
+    let generator = generator(DeviceKind::Gpu);
+    let warm = Sampler::default().temperature(1.3).bias(vec![(7, f32::NEG_INFINITY)]).seed(5);
+    let request = Request::default().tokens(6).sampler(warm).log_probs(256);
+    let mut conversation = begun(&generator);
+    conversation.generate(&request, |_| ControlFlow::Continue(())).expect("answers");
+    let mut file = Vec::new();
+    conversation.save(&mut file).expect("saves");
+    let own = all(&mut conversation, &request);
+    // In another program, or beside the first.
+    for generator in [&generator, &self::generator(DeviceKind::CpuDriver)] {
+        let mut loaded = generator.load(&mut file.as_slice()).expect("loads");
+        assert_eq!(all(&mut loaded, &request).tokens, own.tokens);
+        assert_eq!(loaded.ids(), conversation.ids());
+    }
+    let mut empty = Vec::new();
+    generator.conversation().expect("fits").save(&mut empty).expect("saves");
+    assert!(generator.load(&mut empty.as_slice()).expect("loads").is_empty());
+}
+
+#[test]
+fn what_is_no_saved_conversation_is_refused() {
+    let generator = generator(DeviceKind::CpuDriver);
+    let mut conversation = begun(&generator);
+    told(&mut conversation, 3);
+    let mut file = Vec::new();
+    conversation.save(&mut file).expect("saves");
+    let refused = |file: &[u8]| generator.load(&mut &*file).err().expect("refused").to_string();
+    assert!(refused(b"GGUF and more that is long enough").contains("no saved conversation"));
+    let mut version = file.clone();
+    version[20] = 9;
+    assert!(refused(&version).contains("form 9"));
+    let mut other = file.clone();
+    other[30] ^= 1;
+    assert!(refused(&other).contains("another model"));
+    let options =
+        GenerateOptions::default().model(pumice::LanguageOptions::default().cache(pumice::CacheType::F32));
+    let wide = Generator::offline(1, &Device::cpu(), &options).expect("opens");
+    assert!(
+        wide.load(&mut file.as_slice())
+            .err()
+            .expect("refused")
+            .to_string()
+            .contains("caches of another type")
+    );
+    assert!(refused(&[&file[..], &[0]].concat()).contains("something follows"));
+    // Cut anywhere, and changed anywhere: an error or a conversation, never a panic.
+    for end in (0..file.len()).step_by(7) {
+        assert!(generator.load(&mut &file[..end]).is_err(), "{end}");
+    }
+    let mut state = 3u64;
+    for _ in 0..400 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let mut changed = file.clone();
+        let at = (state >> 20) as usize % 400.min(changed.len());
+        changed[at] = (state >> 50) as u8;
+        let _ = generator.load(&mut changed.as_slice());
+    }
+}

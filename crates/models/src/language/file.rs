@@ -11,7 +11,7 @@ use super::weights::GgufWeights;
 use super::{families, vocabulary};
 use crate::error::ModelError;
 use crate::text::{ChatTemplates, TextTokenizer};
-use pumice_import::{GgufModel, GgufValue, Model, WeightSource};
+use pumice_import::{GgufArray, GgufModel, GgufValue, Model, WeightSource};
 use std::path::{Path, PathBuf};
 
 /// Tensors that each layer has of its own at least: a matrix each of attention and of what follows, and one back.
@@ -76,6 +76,24 @@ impl LanguageFile {
         let wrong =
             |field: &str, problem| self.wrong(field, problem, "use another file of the model".to_owned());
         SuggestedSampling::read(1, number, wrong)
+    }
+
+    /// The tensors.
+    pub fn weights(&self) -> &dyn WeightSource {
+        &self.file
+    }
+
+    /// Shows every key with its value.
+    pub fn describing(&self, show: &mut dyn FnMut(&str, &[u8])) {
+        for (key, value) in self.file.metadata().iter() {
+            match value {
+                GgufValue::Array(GgufArray::Strings(all)) => {
+                    all.iter().for_each(|text| show(key, text.as_bytes()))
+                }
+                GgufValue::Array(list) => show(key, format!("{list:?}").as_bytes()),
+                one => show(key, one.to_string().as_bytes()),
+            }
+        }
     }
 
     /// The graph that `make` makes, over the file's tensors.

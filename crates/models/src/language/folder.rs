@@ -19,6 +19,7 @@ const GENERATION: &str = "generation_config.json";
 const TOKENIZER: &str = "tokenizer.json";
 const SENTENCEPIECE: &str = "tokenizer.model";
 const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
+const INDEX: &str = "model.safetensors.index.json";
 const TEMPLATE: &str = "chat_template.jinja";
 
 /// The largest vocabularies in use need a quarter of it.
@@ -121,6 +122,21 @@ impl LanguageFolder {
     pub fn suggested_sampling(&self) -> Result<SuggestedSampling, ModelError> {
         let map = self.object(GENERATION)?.unwrap_or_default();
         SuggestedSampling::read(0, number_of(&map), |field, problem| self.wrong(GENERATION, field, problem))
+    }
+
+    /// The tensors.
+    pub fn weights(&self) -> Result<Box<dyn WeightSource>, ModelError> {
+        Ok(self.files.weights()?)
+    }
+
+    /// Shows the files that say what the model is.
+    pub fn describing(&self, show: &mut dyn FnMut(&str, &[u8])) -> Result<(), ModelError> {
+        for name in [CONFIG, TOKENIZER, SENTENCEPIECE, TOKENIZER_CONFIG, INDEX] {
+            if let Some(bytes) = self.files.read_bytes(name, VOCABULARY_LIMIT)? {
+                show(name, &bytes);
+            }
+        }
+        Ok(())
     }
 
     /// A file that holds an object, if it is there.

@@ -7,6 +7,7 @@
 mod families;
 mod family;
 mod file;
+mod fingerprint;
 mod folder;
 mod gguf;
 mod keys;
@@ -18,6 +19,7 @@ mod suggested;
 mod vocabulary;
 mod weights;
 
+pub use fingerprint::Fingerprint;
 pub use model::LanguageModel;
 pub use options::{CacheType, DEFAULT_CONTEXT, LanguageOptions};
 pub use suggested::SuggestedSampling;

@@ -1,6 +1,7 @@
 //! A language model on disk: what its configuration says, the graph over its tensors, its text side.
 
 use super::family::Family;
+use super::fingerprint::{self, Fingerprint};
 use super::options::LanguageOptions;
 use super::source::Source;
 use super::suggested::SuggestedSampling;
@@ -97,6 +98,17 @@ impl LanguageModel {
     /// A number out of its range.
     pub fn suggested_sampling(&self) -> Result<SuggestedSampling, ModelError> {
         self.source.suggested_sampling()
+    }
+
+    /// Which model it is, as it is planned: a digest of its files' descriptions and of the beginning of every tensor.
+    ///
+    /// # Errors
+    /// Files and tensors that cannot be read.
+    pub fn fingerprint(&self) -> Result<Fingerprint, ModelError> {
+        match &self.source {
+            Source::Folder(folder) => fingerprint::of(&self.source, &self.config, folder.weights()?.as_ref()),
+            Source::File(file) => fingerprint::of(&self.source, &self.config, file.weights()),
+        }
     }
 
     /// The graph of [`decoder_graph`](crate::decoder::decoder_graph) over the model's tensors, which stops at the

@@ -82,6 +82,17 @@ impl Source {
         }
     }
 
+    /// Shows the files, or keys, that say what the model is.
+    pub fn describing(&self, show: &mut dyn FnMut(&str, &[u8])) -> Result<(), ModelError> {
+        match self {
+            Source::Folder(folder) => folder.describing(show),
+            Source::File(file) => {
+                file.describing(show);
+                Ok(())
+            }
+        }
+    }
+
     /// The graph that `make` makes, over the tensors.
     pub fn model(
         self,

@@ -40,6 +40,19 @@ impl Draws {
         Ok(Draws { sampler, random, candidates: Vec::new(), changed: Vec::new() })
     }
 
+    /// Goes on with the sequence of draws where it was left: `state` is what [`Draws::state`] gave.
+    ///
+    /// # Errors
+    /// As [`Sampler::check`].
+    pub fn resume(sampler: Sampler, state: u64) -> Result<Draws, TextError> {
+        Ok(Draws { random: SplitMix64::new(state), ..Draws::new(sampler)? })
+    }
+
+    /// Where the sequence of random numbers is.
+    pub fn state(&self) -> u64 {
+        self.random.state()
+    }
+
     /// How tokens are chosen.
     pub fn sampler(&self) -> &Sampler {
         &self.sampler

@@ -10,6 +10,11 @@ impl SplitMix64 {
         SplitMix64(seed)
     }
 
+    /// What a new one begins with to go on from here.
+    pub fn state(&self) -> u64 {
+        self.0
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

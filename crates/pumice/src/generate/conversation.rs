@@ -44,7 +44,7 @@ pub struct Conversation {
     /// Whether the last token is the one that the device chose last, so that it need not be told.
     pub(super) is_last_known: bool,
     pub(super) draws: Option<Draws>,
-    messages: Vec<Message>,
+    pub(super) messages: Vec<Message>,
 }
 
 impl Conversation {
@@ -142,6 +142,23 @@ impl Conversation {
             draws: self.draws.clone(),
             messages: self.messages.clone(),
         })
+    }
+
+    /// Writes it down: tokens, turns, the rows of the caches that are in use, and where the draws are.
+    /// [`Generator::load`](super::Generator::load) goes on from there.
+    ///
+    /// # Errors
+    /// [`SavedError::Io`](super::SavedError::Io) where it cannot be written; those of reading the caches.
+    pub fn save(&mut self, to: &mut dyn std::io::Write) -> Result<(), Error> {
+        super::saved::save(self, to)
+    }
+
+    /// As [`Conversation::save`], into a file, whole or not at all.
+    ///
+    /// # Errors
+    /// As [`Conversation::save`]; a place that cannot be written.
+    pub fn save_file(&mut self, path: impl AsRef<std::path::Path>) -> Result<(), Error> {
+        super::saved::save_file(self, path.as_ref())
     }
 
     /// Makes its tokens these. Those that it begins with already stay as they are read.

@@ -4,7 +4,8 @@ use super::ahead::Ahead;
 use super::chat::ChatSettings;
 use crate::error::Error;
 use pumice_models::{
-    ChatInput, ChatTemplate, ChatTemplates, Message, ModelError, Note, SuggestedSampling, TextTokenizer,
+    ChatInput, ChatTemplate, ChatTemplates, Fingerprint, Message, ModelError, Note, SuggestedSampling,
+    TextTokenizer,
 };
 use pumice_runtime::Executable;
 use std::collections::BTreeSet;
@@ -19,6 +20,8 @@ pub(super) struct TextSide {
     pub(super) templates: ChatTemplates,
     pub(super) chat: ChatSettings,
     pub(super) suggested: SuggestedSampling,
+    /// Which model it is.
+    pub(super) fingerprint: Fingerprint,
     pub(super) notes: Vec<Note>,
 }
 

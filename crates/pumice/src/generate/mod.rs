@@ -15,6 +15,7 @@ mod logits;
 mod options;
 mod reading;
 mod request;
+mod saved;
 mod seeded;
 mod stop;
 
@@ -26,6 +27,7 @@ pub use pumice_models::{
     CacheType, JsonValue, LanguageOptions, Message, Sampler, SuggestedSampling, TemplateArguments, TextError,
 };
 pub use request::{End, Generated, Heard, Piece, Prompt, Request, Token, TokenLogProb};
+pub use saved::SavedError;
 
 use self::loaded::{LoadedModel, TextSide};
 use crate::device::{Device, DeviceKind};
@@ -71,6 +73,7 @@ impl Generator {
             templates: file.chat_templates()?,
             chat: options.chat.clone(),
             suggested: file.suggested_sampling()?,
+            fingerprint: file.fingerprint()?,
             notes,
         };
         let sizes = (planned, file.config.max_new);
@@ -110,6 +113,23 @@ impl Generator {
     /// [`RuntimeError::Device`](pumice_runtime::RuntimeError::Device) where it does not fit.
     pub fn conversation(&self) -> Result<Conversation, Error> {
         Conversation::new(Arc::clone(&self.model))
+    }
+
+    /// A conversation that was saved, with a model of the same files and caches of the same type.
+    ///
+    /// # Errors
+    /// [`SavedError`] for a text that is none, of another version or model, or damaged; those of
+    /// [`Generator::conversation`].
+    pub fn load(&self, from: &mut dyn std::io::Read) -> Result<Conversation, Error> {
+        saved::load(&self.model, from)
+    }
+
+    /// As [`Generator::load`], from a file.
+    ///
+    /// # Errors
+    /// As [`Generator::load`]; a file that cannot be opened.
+    pub fn load_file(&self, path: impl AsRef<Path>) -> Result<Conversation, Error> {
+        saved::load_file(&self.model, path.as_ref())
     }
 
     /// What the user should know about the model.

@@ -6,7 +6,10 @@ use super::{GenerateOptions, Generator};
 use crate::device::Device;
 use crate::error::Error;
 use pumice_models::decoder::{DecoderConfig, decoder_graph, seeded};
-use pumice_models::{ChatTemplates, ModelError, Note, SuggestedSampling, TextTokenizer, Vocabulary};
+use pumice_models::{
+    ChatTemplates, Fingerprint, ModelError, Note, SuggestedSampling, TextTokenizer, Vocabulary,
+};
+use pumice_types::DType;
 
 impl Generator {
     /// The small model with the weights of a seed.
@@ -34,10 +37,19 @@ impl Generator {
             templates: ChatTemplates::default(),
             chat: options.chat.clone(),
             suggested: SuggestedSampling::default(),
+            fingerprint: fingerprint(seed, config.cache),
             notes: vec![note],
         };
         Generator::new(&model, text, sizes, device, options, |_, _| {})
     }
+}
+
+/// Which model it is: all that follows from a seed.
+fn fingerprint(seed: u64, cache: DType) -> Fingerprint {
+    let mut all = *b"pumice's seeded decoder, version";
+    all[..8].copy_from_slice(&seed.to_le_bytes());
+    all[8] = cache as u8;
+    all
 }
 
 /// The character that stands for a byte in byte-level vocabularies: itself where it can be seen, else one from U+0100

@@ -1,4 +1,4 @@
-//! A language model in a Hugging Face folder: configuration, weights, tokenizer, template and suggestions from its files.
+//! A language model in a Hugging Face folder: configuration, weights, tokenizer, template, suggestions, each of a file.
 
 use super::{command, parsed, place, run};
 use crate::Interrupts;

@@ -5,14 +5,17 @@ use super::report::Reported;
 use super::{Interrupts, hearing};
 use crate::cli::CommandError;
 use crate::cli::progress::Progress;
+use crate::cli::words::count;
 use crate::generate::{Conversation, Generated, Message, Request};
 use pumice_models::ModelError;
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 const HELP: &str = "\
 /reset   forget all turns        /undo   take the last message and its answer back
-/regen   another answer          /help   this          /quit   end (or Ctrl-D)
+/regen   another answer          /save F, /load F   keep it in a file, go on from one
+/help    this                    /quit   end (or Ctrl-D)
 A line that ends with \\ goes on in the next one. Ctrl-C ends an answer.";
 
 /// What a line is.
@@ -22,6 +25,8 @@ enum Line {
     Reset,
     Undo,
     Again,
+    Save(PathBuf),
+    Load(PathBuf),
     Help,
     Quit,
     Unknown(String),
@@ -30,6 +35,12 @@ enum Line {
 impl Line {
     fn of(text: String) -> Line {
         let Some(command) = text.strip_prefix('/') else { return Line::Say(text) };
+        let (name, rest) = command.trim().split_once(' ').unwrap_or((command.trim(), ""));
+        match (name, rest.trim()) {
+            ("save", file) if !file.is_empty() => return Line::Save(file.into()),
+            ("load", file) if !file.is_empty() => return Line::Load(file.into()),
+            _ => {}
+        }
         match command.trim() {
             "reset" => Line::Reset,
             "undo" => Line::Undo,
@@ -106,8 +117,35 @@ impl Talk<'_> {
                 self.reset();
                 Ok(writeln!(self.log, "all turns are forgotten")?)
             }
+            Line::Save(file) => {
+                let saved = self.conversation.save_file(&file);
+                self.tell_of(saved.map(|()| format!("saved to {}", file.display())))
+            }
+            Line::Load(file) => {
+                let loaded = self.reported.generator.load_file(&file);
+                let loaded = loaded.map(|loaded| {
+                    self.conversation = loaded;
+                    let turns = self.conversation.messages().len();
+                    format!(
+                        "{}: {}, {}",
+                        file.display(),
+                        count(turns, "turn"),
+                        count(self.conversation.len(), "token")
+                    )
+                });
+                self.tell_of(loaded)
+            }
             Line::Unknown(name) => Ok(writeln!(self.log, "/{name} is not known\n{HELP}")?),
             Line::Help | Line::Quit => Ok(writeln!(self.log, "{HELP}")?),
+        }
+    }
+
+    /// Says what was done, or why not; a device that fails ends the conversation.
+    fn tell_of(&mut self, done: Result<String, crate::Error>) -> Result<(), CommandError> {
+        match done {
+            Ok(text) => Ok(writeln!(self.log, "{text}")?),
+            Err(crate::Error::Runtime(e)) => Err(crate::Error::Runtime(e).into()),
+            Err(other) => Ok(writeln!(self.log, "{other}")?),
         }
     }
 

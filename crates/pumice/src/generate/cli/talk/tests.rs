@@ -95,6 +95,23 @@ fn commands_change_what_was_said() {
 }
 
 #[test]
+fn a_conversation_is_kept_in_a_file() {
+    let file = std::env::temp_dir().join(format!("pumice-talk-{}", std::process::id()));
+    let (save, load) = (format!("/save {}", file.display()), format!("/load {}", file.display()));
+    let plain = reports(&["hi", "one"]);
+    let kept = reports(&["hi", &save, "/reset", "other", &load, "one"]);
+    assert_eq!((&kept[2]["text"], &kept[2]["prompt_ids"]), (&plain[1]["text"], &plain[1]["prompt_ids"]));
+    assert!(kept[2]["prompt_kept"].as_u64() >= Some(8), "{kept:?}");
+    let (_, log) =
+        told(Some(TEMPLATE), &[], &[&load, "/load /nowhere/at/all", "/save", "hi"]).expect("talks");
+    std::fs::remove_file(&file).expect("it was saved");
+    assert!(
+        log.contains("2 turns") && log.contains("/nowhere/at/all") && log.contains("/save is not known"),
+        "{log}"
+    );
+}
+
+#[test]
 fn what_cannot_be_is_told_and_the_conversation_goes_on() {
     let (out, log) =
         told(Some(TEMPLATE), &["--system", "be brief"], &["/regen", "/undo", "/what", "hi"]).expect("talks");
