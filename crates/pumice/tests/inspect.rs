@@ -150,7 +150,7 @@ fn a_language_model_is_told_to_the_byte() {
     let cache = caches.iter().find(|s| s["name"] == "layer.0.k_cache").expect("a cache");
     assert_eq!(
         (cache["shape"].to_string(), cache["bytes"].as_u64()),
-        ("[1,32,2,16]".into(), Some(4 * 32 * 2 * 16))
+        ("[1,32,2,16]".into(), Some(2 * 32 * 2 * 16))
     );
     let regions = report["memory"]["regions"].as_array().expect("regions");
     let all: u64 = regions.iter().map(|r| r["bytes"].as_u64().expect("bytes")).sum();
