@@ -57,6 +57,7 @@ fn append<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let outer1 = e.outer.checked_div(outer0).unwrap_or(0);
     let x = Accesses::words().axis(outer1, x_outer1).axis(outer0, x_outer0);
     let footprint = Footprint::new(words.div_ceil(256), 256)
+        .along_of(2, [e.outer, e.capacity, e.inner])
         .operand(0, x.axis(e.rows, x_row).axis(e.inner, 1))
         .operand(2, Accesses::dense(unit, state));
     positions(call, &e, (1, 0), footprint)

@@ -115,9 +115,11 @@ struct Footprint<'i> {
     groups: Number<'i>,
     /// What the kernel multiplies the number of a group by, in 32 bits.
     stride: u64,
-    /// Of the first operand, where the kernel works along one of its axes: elements before it, along it, after it. Its
-    /// bytes do not say which axis that is.
+    /// Where the kernel works along an axis of an operand: elements before it, along it, after it. Its bytes do not say
+    /// which axis that is.
     axis: Option<[Number<'i>; 3]>,
+    /// The operand whose axis it is.
+    axis_of: usize,
     /// What is accessed over the same axes, element by element: then what belongs together is compared as well.
     together: Together,
 }
@@ -146,7 +148,15 @@ impl Together {
 impl<'i> Footprint<'i> {
     fn new(groups: impl Into<Number<'i>>, stride: u64) -> Footprint<'i> {
         let (accesses, groups) = (Vec::with_capacity(4), groups.into());
-        Footprint { accesses, by_argument: false, groups, stride, axis: None, together: Together::Nothing }
+        Footprint {
+            accesses,
+            by_argument: false,
+            groups,
+            stride,
+            axis: None,
+            axis_of: 0,
+            together: Together::Nothing,
+        }
     }
 
     fn operand(mut self, operand: usize, accesses: Accesses<'i>) -> Footprint<'i> {
@@ -154,9 +164,19 @@ impl<'i> Footprint<'i> {
         self
     }
 
-    /// The same, where the kernel works along an axis.
+    /// The same, where the kernel works along an axis of the first operand.
     fn along<N: Into<Number<'i>>>(self, axis: [N; 3]) -> Footprint<'i> {
-        Footprint { axis: Some(axis.map(Into::into)), ..self }
+        self.along_of(0, axis)
+    }
+
+    /// The same, of another operand.
+    fn along_of<N: Into<Number<'i>>>(self, axis_of: usize, axis: [N; 3]) -> Footprint<'i> {
+        Footprint { axis: Some(axis.map(Into::into)), axis_of, ..self }
+    }
+
+    /// The axis that it works along, where it is one of what is bound there.
+    fn axis_at(&self, port: Port) -> Option<[Number<'i>; 3]> {
+        self.axis.filter(|_| port == Port::Operand(self.axis_of))
     }
 
     fn by_argument(self) -> Footprint<'i> {
@@ -357,7 +377,7 @@ impl<'p> Subject<'p> {
         let views = footprint
             .accesses
             .iter()
-            .map(|(port, accesses)| self.accesses(*port, accesses, footprint.axis, sample.at()));
+            .map(|(port, accesses)| self.accesses(*port, accesses, footprint.axis_at(*port), sample.at()));
         let views = views.collect::<Result<Vec<_>, Fault>>()?;
         self.together(&footprint, &views)?;
         self.order(&footprint, &views)?;
@@ -449,7 +469,7 @@ impl<'p> Subject<'p> {
         }
         // One that is stretched does not show the axis.
         let whole = |axis: &[Number<'i>; 3]| view.elements() == call::product(axis);
-        match axis.filter(|axis| port == Port::Operand(0) && !view.is_empty() && whole(axis)) {
+        match axis.filter(|axis| !view.is_empty() && whole(axis)) {
             Some(axis) if !view.has_axis(axis) => {
                 let [outer, extent, inner] = axis;
                 wrong(format!("no axis of it has {extent} elements, {outer} before it and {inner} after it"))
