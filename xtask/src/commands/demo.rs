@@ -31,7 +31,9 @@ mod run {
 
     use indicatif::{ProgressBar, ProgressStyle};
     use pumice::embed::{EmbedOptions, Embedder, similarity_table};
-    use pumice::generate::{GenerateOptions, Generator, Heard, Message, Prompt, Request};
+    use pumice::generate::{
+        ChatSettings, Conversation, GenerateOptions, Generator, Heard, LanguageOptions, Message, Request,
+    };
     use pumice::{Device, DeviceChoice, DeviceKind};
     use pumice_plan::print::summary;
     use pumice_vulkan::DeviceOptions;
@@ -53,7 +55,9 @@ mod run {
         "A compiler plans memory before the code runs.",
     ];
     const SEED: u64 = 1;
-    const QUESTION: &str = "What is the capital of France?";
+    const QUESTIONS: [&str; 2] = ["What is the capital of France?", "And of Italy?"];
+    /// Of the model that needs no file.
+    const TEMPLATE: &str = "{% for m in messages %}{{ m.content }} {% endfor %}";
     const ANSWER_TOKENS: usize = 48;
 
     /// Chooses model and device, compiles, embeds the sentences and prints what happened.
@@ -93,43 +97,45 @@ mod run {
         answer(args, checkout, &choice.device)
     }
 
-    /// A language model answers a question, text as it comes.
+    /// A conversation of two turns with a language model, text as it comes.
     fn answer(args: &Args, checkout: &Checkout, device: &Device) -> Outcome {
         let failed = |e: pumice::Error| Failure::said(e.to_string());
         let fetched = match args.seeded {
             true => Err("--seeded".to_owned()),
             false => model::fetch(checkout, &model::SMOLLM2).map_err(|failure| failure.to_string()),
         };
-        let (file, prompt) = match fetched {
-            Ok(folder) => {
-                (Some(folder.join(model::SMOLLM2_FILE)), Prompt::Chat(vec![Message::new("user", QUESTION)]))
-            }
+        let opening = Heartbeat::start("opening the language model");
+        let options = GenerateOptions::default();
+        let generator = match fetched {
+            Ok(folder) => Generator::open(folder.join(model::SMOLLM2_FILE), device, &options, |_, _| {}),
             Err(reason) => {
                 say(&format!(
                     "\nno language model ({reason}): a small one with seeded weights writes nonsense\n"
                 ))?;
-                (None, Prompt::Text(QUESTION.to_owned()))
+                let chat = ChatSettings::default().template(TEMPLATE.to_owned());
+                let model = LanguageOptions::default().context(256);
+                Generator::offline(SEED, device, &options.chat(chat).model(model))
             }
         };
-        let opening = Heartbeat::start("opening the language model");
-        let options = GenerateOptions::default().one_answer(true);
-        let mut generator = match &file {
-            Some(file) => Generator::open(file, device, &options, |_, _| {}).map_err(failed)?,
-            None => Generator::offline(SEED, device, &options).map_err(failed)?,
-        };
+        let generator = generator.map_err(failed)?;
         drop(opening);
-        let ids = generator.prompt_ids(&prompt).map_err(failed)?;
-        say(&format!("\n> {QUESTION}\n"))?;
+        let mut conversation = generator.conversation().map_err(failed)?;
+        QUESTIONS.into_iter().try_for_each(|question| turn(&mut conversation, question))
+    }
+
+    /// One turn. Of the second one, only what is new is read.
+    fn turn(conversation: &mut Conversation, question: &str) -> Outcome {
+        say(&format!("\n> {question}\n"))?;
         let request = Request::default().tokens(ANSWER_TOKENS);
-        let made = generator.generate(&ids, &request, |heard| match heard {
+        let answer = conversation.say(Message::new("user", question), &request, |heard| match heard {
             Heard::Text(piece) if say(piece).is_err() => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         });
-        let made = made.map_err(failed)?;
-        let (first, rate) = (made.prompt_time.as_secs_f64(), made.decode_rate());
+        let answer = answer.map_err(|e| Failure::said(e.to_string()))?;
+        let (first, rate) = (answer.prompt_time.as_secs_f64(), answer.decode_rate());
         say(&format!(
-            "\n\n{} prompt tokens, first text after {first:.2} s; then {rate:.1} tokens a second\n",
-            ids.len()
+            "\n\n{} prompt tokens read, {} kept; first text after {first:.2} s; then {rate:.1} tokens a second\n",
+            answer.prompt_read, answer.prompt_kept
         ))
     }
 

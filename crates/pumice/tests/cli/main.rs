@@ -6,6 +6,8 @@ mod first_contact;
 mod folder;
 mod plan_file;
 mod prepared;
+#[cfg(unix)]
+mod terminal;
 mod tune;
 
 use clap::Parser;

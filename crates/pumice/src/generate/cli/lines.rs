@@ -47,25 +47,38 @@ pub(super) trait Lines {
 
 /// Lines of a terminal.
 pub(super) struct Editor {
-    editor: DefaultEditor,
+    /// What was typed before, the last of it last.
+    history: Vec<String>,
     last: Typed,
 }
 
+/// Lines that the history keeps.
+const HISTORY: usize = 200;
+
 impl Editor {
-    /// # Errors
-    /// A terminal that cannot be set up.
-    pub fn new() -> Result<Editor, CommandError> {
-        let editor = DefaultEditor::new().map_err(|e| CommandError::Usage(e.to_string()))?;
-        Ok(Editor { editor, last: Typed::End })
+    /// Nothing was typed yet.
+    pub fn new() -> Editor {
+        Editor { history: Vec::new(), last: Typed::End }
+    }
+
+    /// An editor with the history. While there is one, it takes Ctrl-C from the program, also between its lines: each
+    /// line has its own.
+    fn editor(&self) -> Result<DefaultEditor, ReadlineError> {
+        let mut editor = DefaultEditor::new()?;
+        for line in &self.history {
+            editor.add_history_entry(line)?;
+        }
+        Ok(editor)
     }
 }
 
 impl Lines for Editor {
     fn line(&mut self, prompt: &str) -> Result<Typed, CommandError> {
-        match self.editor.readline(prompt) {
+        match self.editor().and_then(|mut editor| editor.readline(prompt)) {
             Ok(line) => {
-                // A history that is full forgets; nothing else can go wrong.
-                let _ = self.editor.add_history_entry(&line);
+                self.history.push(line.clone());
+                let old = self.history.len().saturating_sub(HISTORY);
+                self.history.drain(..old);
                 return Ok(Typed::Message(line));
             }
             Err(ReadlineError::Eof) => self.last = Typed::End,

@@ -66,7 +66,7 @@ pub fn run(
     let Task::Answer(prompt) = task else {
         let reported = Reported { args, choice: &choice, generator: &generator, seed };
         reported.explain(log)?;
-        return talk::talk(&reported, &request, &progress, interrupts, &mut Editor::new()?, out, log);
+        return talk::talk(&reported, &request, &progress, interrupts, &mut Editor::new(), out, log);
     };
     let ids = generator.prompt_ids(&prompt)?;
     let answer = once(args, &mut generator, (&ids, &request), interrupts, &progress, out)?;
