@@ -26,7 +26,7 @@ const END_OF_SEQUENCE: [&str; 9] = [
 pub struct Vocabulary<'a> {
     /// `model`: the kind of tokenizer, "gpt2" for byte-level BPE, "llama" for SentencePiece's BPE.
     pub model: &'a str,
-    /// `pre`: how text is cut into words before merging, see [`PreTokenizer`](super::PreTokenizer).
+    /// `pre`: how text is cut into words before merging, see [`PreTokenizer`].
     pub pre: &'a str,
     /// `tokens`: the text of each id. Byte-level BPE writes bytes in its alphabet; SentencePiece writes spaces as ▁ and
     /// bytes as `<0x0A>`.
