@@ -105,12 +105,7 @@ impl ModelFolder {
 
     /// The text of a file of that fixed name, at most `limit` bytes; `None` where there is no such file.
     pub fn read_text(&self, name: &str, limit: u64) -> Result<Option<String>, ImportError> {
-        let path = self.file(name);
-        match open_regular(&path, "") {
-            Err(ImportError::Missing { .. }) => Ok(None),
-            Err(other) => Err(other),
-            Ok((file, bytes)) => read_limited(&path, file, bytes, limit).map(Some),
-        }
+        self.read_bytes(name, limit)?.map(|bytes| text_of(&self.file(name), bytes)).transpose()
     }
 
     /// The bytes of a file of that fixed name, at most `limit`; `None` where there is no such file.
@@ -187,12 +182,12 @@ pub(crate) fn open_regular(path: &Path, remedy: &str) -> Result<(File, u64), Imp
     if metadata.is_file() { Ok((file, metadata.len())) } else { Err(wrong_kind()) }
 }
 
-/// Reads a whole text file whose length is known, if that is within the limit. A file that grows meanwhile is cut off.
-pub(crate) fn read_limited(path: &Path, file: File, bytes: u64, limit: u64) -> Result<String, ImportError> {
-    let text = String::from_utf8(bytes_limited(path, file, bytes, limit)?);
-    text.map_err(|e| reading(path, std::io::Error::new(std::io::ErrorKind::InvalidData, e.utf8_error())))
+fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, ImportError> {
+    String::from_utf8(bytes)
+        .map_err(|e| reading(path, std::io::Error::new(std::io::ErrorKind::InvalidData, e.utf8_error())))
 }
 
+/// Reads a whole file whose length is known, if that is within the limit. A file that grows meanwhile is cut off.
 fn bytes_limited(path: &Path, file: File, bytes: u64, limit: u64) -> Result<Vec<u8>, ImportError> {
     if bytes > limit {
         return Err(ImportError::TooLarge { path: path.to_owned(), bytes, limit });
