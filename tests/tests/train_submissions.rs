@@ -9,7 +9,7 @@ use pumice::{Bindings, Device, DeviceKind, Graph, GraphBuilder, Tensor, TensorVi
 use pumice_cpu_ref::interp::Interpreter;
 use pumice_plan::{CheckedPlan, Span, StepId};
 use pumice_runtime::device::FillWeights;
-use pumice_runtime::{DeviceError, DeviceSession, HostOps, Loaded, RuntimeError, StepTime};
+use pumice_runtime::{DeviceError, DeviceSession, HostOps, Interrupt, Loaded, RuntimeError, StepTime};
 use pumice_tests::draws::numbers;
 use pumice_types::Target;
 use std::cell::Cell;
@@ -537,8 +537,12 @@ impl DeviceSession for Doomed<Box<dyn DeviceSession>> {
         self.inner.run_profiled(run, bindings)
     }
 
-    fn fork(&mut self) -> Result<Box<dyn DeviceSession>, DeviceError> {
-        self.inner.fork()
+    fn fork(&mut self, states: &[Span]) -> Result<Box<dyn DeviceSession>, DeviceError> {
+        self.inner.fork(states)
+    }
+
+    fn interrupt_by(&mut self, interrupt: Interrupt) {
+        self.inner.interrupt_by(interrupt);
     }
 }
 

@@ -82,9 +82,10 @@ pub use pumice_plan::{
 };
 pub use pumice_runtime::{
     CustomError, DeviceError, DeviceSession, Executable, Extent, FillWeights, HistogramRow, HostError,
-    HostOps, HostStep, Loaded as LoadedPlan, MemorySummary, NameKind, NonFinite, OnStatus, OpReport,
-    OutputBuffer, Outputs, Profile, RegionSummary, RunOptions, RunStatus, RuntimeError, ScalarValue,
-    ScratchSummary, Session, StateHandle, StepProfile, StepTime, SymbolSource, TensorInfo,
+    HostOps, HostStep, Interrupt, Loaded as LoadedPlan, MemorySummary, NameKind, NonFinite, OnStatus,
+    OpReport, OutputBuffer, Outputs, Profile, RegionSummary, RunOptions, RunStatus, RuntimeError,
+    ScalarValue, ScratchSummary, Session, StateHandle, StateRows, StepProfile, StepTime, SymbolSource,
+    TensorInfo,
 };
 pub use pumice_types::dim::Atom;
 pub use pumice_types::encoding::{Field, FieldKind, SchemeInfo};

@@ -4,8 +4,9 @@
 use pumice::generate::{
     Conversation, End, GenerateOptions, Generated, Generator, Heard, Request, Sampler, Token,
 };
-use pumice::{Device, DeviceKind};
+use pumice::{Device, DeviceKind, Interrupt};
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 const PROMPT: [u32; 7] = [72, 101, 108, 108, 111, 32, 119];
 
@@ -258,5 +259,40 @@ fn what_is_no_saved_conversation_is_refused() {
         let at = (state >> 20) as usize % 400.min(changed.len());
         changed[at] = (state >> 50) as u8;
         let _ = generator.load(&mut changed.as_slice());
+    }
+}
+
+/// Wherever an answer is ended from outside, the conversation has whole tokens and goes on as if nothing had happened.
+#[test]
+fn an_interrupted_answer_goes_on() {
+    const TOKENS: usize = 24;
+    const MOMENTS: u32 = 40;
+    for kind in [DeviceKind::Gpu, DeviceKind::CpuDriver] {
+        let generator = generator(kind);
+        let begun_at = Instant::now();
+        let whole =
+            [&PROMPT, &all(&mut begun(&generator), &Request::default().tokens(TOKENS)).ids[..]].concat();
+        let lasts = begun_at.elapsed();
+        let mut ended = 0;
+        for moment in 0..MOMENTS {
+            let mut conversation = begun(&generator);
+            let interrupt = Interrupt::default();
+            let request = Request::default().tokens(TOKENS).interrupt(interrupt.clone());
+            let answer = std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    std::thread::sleep(lasts * moment / MOMENTS);
+                    interrupt.set();
+                });
+                all(&mut conversation, &request)
+            });
+            ended += u32::from(answer.end == End::Interrupted);
+            let own = conversation.ids();
+            assert_eq!(own, whole[..own.len()], "{kind:?}, moment {moment}");
+            assert_eq!(answer.ids, own[PROMPT.len()..]);
+            let rest = TOKENS + PROMPT.len() - own.len();
+            all(&mut conversation, &Request::default().tokens(rest));
+            assert_eq!(conversation.ids(), whole, "{kind:?}, moment {moment}");
+        }
+        assert!(ended > MOMENTS / 4, "{ended} of {MOMENTS}");
     }
 }

@@ -2,6 +2,7 @@
 //! implement it, so a test of one is a test of the other. Nothing here knows an op.
 
 use crate::custom::{CustomError, HostError};
+use crate::interrupt::Interrupt;
 use pumice_plan::{CheckedPlan, InputError, Lack, Meaning, Plan, RegionKind, Span, StepId, Use};
 use pumice_types::{Bindings, Bytes, SourceError, Target};
 use std::sync::Arc;
@@ -84,6 +85,9 @@ pub enum DeviceError {
         /// How long nothing had ended.
         waited: Duration,
     },
+    /// The session's [`Interrupt`] was set, and the run ended early.
+    #[error("the run was interrupted; states hold what its steps wrote until then")]
+    Interrupted,
     /// Whoever fills the weights could not.
     #[error(transparent)]
     Source(#[from] SourceError),
@@ -358,9 +362,12 @@ pub trait DeviceSession: Send {
     /// # Errors
     /// As [`DeviceSession::run_timed`].
     fn run_profiled(&mut self, run: usize, bindings: &Bindings) -> Result<Vec<StepTime>, DeviceError>;
-    /// A new session with a copy of this one's states; everything else is undefined.
+    /// A new session with a copy of these parts of this one's states; everything else is undefined.
     ///
     /// # Errors
     /// As [`Loaded::session`].
-    fn fork(&mut self) -> Result<Box<dyn DeviceSession>, DeviceError>;
+    fn fork(&mut self, states: &[Span]) -> Result<Box<dyn DeviceSession>, DeviceError>;
+    /// Lets this end the runs of the session: whoever sees it set between two submissions, or two steps of the host,
+    /// makes no further one, waits for what is under way, and fails with [`DeviceError::Interrupted`].
+    fn interrupt_by(&mut self, interrupt: Interrupt);
 }

@@ -60,6 +60,12 @@ impl Rows {
         self.outer * self.len
     }
 
+    /// The pieces.
+    pub fn spans(&self) -> impl Iterator<Item = Span> + use<> {
+        let Rows { span, outer, pitch, start, len } = *self;
+        (0..outer).map(move |i| part(span, start + i * pitch, len))
+    }
+
     /// Reads the rows into `out`, which has [`Rows::bytes`] bytes.
     pub fn read(&self, device: &mut dyn DeviceSession, out: &mut [u8]) -> Result<(), DeviceError> {
         if self.bytes() == 0 {

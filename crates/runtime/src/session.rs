@@ -9,6 +9,7 @@ use crate::bind::{Solution, check_alone, check_symbol};
 use crate::device::{DeviceSession, StepTime};
 use crate::error::{NameKind, RuntimeError, SymbolSource};
 use crate::executable::{Executable, Inner};
+use crate::interrupt::Interrupt;
 use crate::outcome::RunStatus;
 use crate::params::Held;
 use crate::scalars::{self, ScalarValue};
@@ -16,7 +17,6 @@ use crate::state::StateHandle;
 use crate::tables::{EntryNames, find, part};
 use crate::values::Shape;
 use pumice_plan::{RegionKind, Span, StateInit};
-use pumice_types::tensor::byte_count;
 use pumice_types::{Bindings, SymbolId, TensorView};
 use std::fmt;
 use std::sync::Arc;
@@ -43,6 +43,8 @@ pub struct Session {
     pub(crate) counted: Counted,
     pub(crate) frame: FrameKey,
     pub(crate) work: Work,
+    /// What ends its runs early.
+    pub(crate) interrupt: Interrupt,
 }
 
 /// What a session knows of an input's bytes on the device.
@@ -108,7 +110,7 @@ impl Session {
         Ok(session)
     }
 
-    fn over(inner: Arc<Inner>, device: Box<dyn DeviceSession>) -> Result<Session, RuntimeError> {
+    pub(crate) fn over(inner: Arc<Inner>, device: Box<dyn DeviceSession>) -> Result<Session, RuntimeError> {
         let plan = &inner.plan;
         Ok(Session {
             device,
@@ -128,6 +130,7 @@ impl Session {
                 output_shapes: vec![Shape::new(); plan.outputs.len()],
                 ..Work::default()
             },
+            interrupt: Interrupt::default(),
             inner,
         })
     }
@@ -162,32 +165,12 @@ impl Session {
         Executable::of(Arc::clone(&self.inner))
     }
 
-    /// A session that goes on from here: a copy of states, scalars, bound symbols and bound inputs. The two share
-    /// weights and nothing else. It has no results until it runs.
-    ///
-    /// # Errors
-    /// [`RuntimeError::Device`] where a second session does not fit or the device fails.
-    pub fn fork(&mut self) -> Result<Session, RuntimeError> {
-        let inner = Arc::clone(&self.inner);
-        let mut fork = Session::over(Arc::clone(&inner), self.device.fork()?)?;
-        fork.entry = self.entry;
-        fork.symbols.clone_from(&self.symbols);
-        fork.scalars.clone_from(&self.scalars);
-        fork.pending.clone_from(&self.pending);
-        for (i, held) in self.inputs.iter().enumerate().filter(|(_, h)| h.bound) {
-            let slot = &inner.plan.inputs[i];
-            let mut held = held.clone();
-            let bytes = byte_count(slot.dtype, &held.shape).unwrap_or(0);
-            if held.resident && bytes > 0 {
-                let span = part(slot.span, 0, bytes);
-                let mut copy = vec![0; bytes as usize];
-                self.device.read(span, &mut copy)?;
-                fork.device.write(span, &copy)?;
-            }
-            held.known = held.resident || held.copy.is_some();
-            fork.inputs[i] = held;
-        }
-        Ok(fork)
+    /// Lets this end the session's runs early: before they begin, and wherever they are cut into submissions. Such a run
+    /// is an error ([`DeviceError::Interrupted`](crate::DeviceError::Interrupted)); states hold what its steps wrote until
+    /// then, and scalars are what they were. Forks are ended by the same.
+    pub fn interrupt_by(&mut self, interrupt: Interrupt) {
+        self.device.interrupt_by(interrupt.clone());
+        self.interrupt = interrupt;
     }
 
     /// Replays of the last run that counted: as many as were asked for, or fewer where an output that stops was true

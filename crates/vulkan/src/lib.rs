@@ -29,6 +29,7 @@ mod pipelines;
 mod profile;
 mod progress;
 mod record;
+mod scratch;
 mod seam;
 mod session;
 mod slot_access;

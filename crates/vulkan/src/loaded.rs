@@ -5,8 +5,10 @@ use crate::host::HostSteps;
 use crate::kernel_source::check_code;
 use crate::memory::{Regions, check_available};
 use crate::record::RecordScope;
+use crate::scratch::ScratchPool;
 use crate::session::{SESSION_REGIONS, VulkanSession, record_program, run_recorded};
 use pumice_plan::{CheckedPlan, FrameSlot, Program, RegionKind, Span, StepId, Stream};
+use pumice_runtime::Interrupt;
 use pumice_runtime::device::{DeviceError, DeviceSession, FillWeights, HostOps, Loaded};
 use pumice_types::{Bindings, Bytes, SymbolTable};
 use std::collections::BTreeSet;
@@ -29,6 +31,8 @@ pub(crate) struct VulkanLoaded {
     pub(crate) plan: CheckedPlan,
     pub(crate) gpu: Arc<Gpu>,
     weights: Arc<Regions>,
+    /// What runs lend each other.
+    pub(crate) scratch: ScratchPool,
     load_host: HostSteps,
     run_host: Vec<HostSteps>,
 }
@@ -53,7 +57,8 @@ impl VulkanLoaded {
         let weights: Vec<_> = plan.region(RegionKind::Weights).into_iter().collect();
         let weights = Arc::new(Regions::new(gpu, &weights)?);
         weights.poison(None)?;
-        Ok(VulkanLoaded { plan, gpu: gpu.clone(), weights, load_host, run_host })
+        let scratch = ScratchPool::new(&plan);
+        Ok(VulkanLoaded { plan, gpu: gpu.clone(), weights, scratch, load_host, run_host })
     }
 
     fn program(&self, which: ProgramRef) -> Result<&Program, DeviceError> {
@@ -143,7 +148,8 @@ impl VulkanLoaded {
         let scope = self.scope(which, regions, only)?;
         let mut recorded = record_program(&scope, &self.symbols(which))?;
         let closing = self.gpu.closing_list()?;
-        run_recorded(self, which, &scope, &mut recorded, &closing, &Bindings::new())?;
+        let never = Interrupt::default();
+        run_recorded(self, which, &scope, &mut recorded, (&closing, &never), &Bindings::new())?;
         regions.check_guards()?;
         self.weights.check_guards()
     }
@@ -154,8 +160,8 @@ impl VulkanLoaded {
             let chosen = steps.iter().filter_map(|id| self.plan.load.steps.get(id.0 as usize));
             chosen.flat_map(|s| &s.uses).any(|u| u.span.region == kind)
         };
-        let kinds = SESSION_REGIONS.iter().filter(|&&k| used(k));
-        let regions: Vec<_> = kinds.filter_map(|&kind| self.plan.region(kind)).collect();
+        let kinds = SESSION_REGIONS.into_iter().chain([RegionKind::Scratch]).filter(|&k| used(k));
+        let regions: Vec<_> = kinds.filter_map(|kind| self.plan.region(kind)).collect();
         Regions::new(&self.gpu, &regions)
     }
 }

@@ -31,8 +31,9 @@ impl Place {
     }
 }
 
-/// One region.
-struct RegionMemory {
+/// One region. Clones are the same memory.
+#[derive(Clone)]
+pub(crate) struct RegionMemory {
     region: Region,
     chunks: Vec<Arc<Buffer>>,
     /// Bytes before the first byte of every chunk and after its last.
@@ -40,7 +41,7 @@ struct RegionMemory {
 }
 
 impl RegionMemory {
-    fn new(gpu: &Gpu, region: &Region) -> Result<RegionMemory, DeviceError> {
+    pub(crate) fn new(gpu: &Gpu, region: &Region) -> Result<RegionMemory, DeviceError> {
         let guard = if gpu.poison.is_some() { GUARD } else { 0 };
         let types = gpu.plan.memory_types(region.kind);
         let mut chunks = Vec::new();
@@ -84,6 +85,13 @@ impl Regions {
         let spare = Buffer::new(&gpu.shared, BufferUsage::Kernel, SPARE, types)
             .map_err(|e| region_refused(gpu, RegionKind::Frame, Bytes(SPARE), e))?;
         Ok(Regions { gpu: gpu.clone(), memory, spare: Arc::new(spare) })
+    }
+
+    /// These, with that memory in place of what they have of its region.
+    pub(crate) fn with(&self, memory: &RegionMemory) -> Regions {
+        let others = self.memory.iter().filter(|m| m.region.kind != memory.region.kind);
+        let memory = others.chain([memory]).cloned().collect();
+        Regions { gpu: self.gpu.clone(), memory, spare: self.spare.clone() }
     }
 
     /// Whether a region is among these.
@@ -199,23 +207,44 @@ impl Regions {
         Ok(())
     }
 
-    /// Copies a whole region from another set of regions of the same plan, on the device.
-    pub(crate) fn copy_from(&self, other: &Regions, kind: RegionKind) -> Result<(), DeviceError> {
-        let of = |regions: &Regions| -> Vec<Arc<Buffer>> {
-            let memory = regions.memory.iter().find(|m| m.region.kind == kind);
-            memory.map(|m| m.chunks.clone()).unwrap_or_default()
-        };
-        let (from, to) = (of(other), of(self));
-        if from.is_empty() {
+    /// Copies spans from another set of regions of the same plan, on the device.
+    pub(crate) fn copy_from(&self, other: &Regions, spans: &[Span]) -> Result<(), DeviceError> {
+        if spans.is_empty() {
             return Ok(());
         }
         let mut list = Recorder::new(&self.gpu.queue).map_err(device_error)?;
         list.barrier(EVERYTHING_BEFORE, EVERYTHING_AFTER);
-        for (from, to) in from.iter().zip(&to) {
-            list.copy((from, 0), (to, 0), from.size().min(to.size())).map_err(device_error)?;
+        for &span in spans {
+            for ((from, _, len), (to, _, _)) in other.pieces(span)?.into_iter().zip(self.pieces(span)?) {
+                list.copy((&from.buffer, from.offset), (&to.buffer, to.offset), len).map_err(device_error)?;
+            }
         }
         Gpu::close(&mut list);
         self.gpu.run(&[&list.finish().map_err(device_error)?])
+    }
+
+    /// Makes a span zero: whole words on the device, the bytes around them by writing.
+    pub(crate) fn clear(&self, span: Span) -> Result<(), DeviceError> {
+        const WORD: u64 = 4;
+        self.gpu.check()?;
+        let mut list = Recorder::new(&self.gpu.queue).map_err(device_error)?;
+        list.barrier(EVERYTHING_BEFORE, EVERYTHING_AFTER);
+        let mut edges = Vec::new();
+        for (place, start, len) in self.pieces(span)? {
+            let (begin, end) = (place.offset, place.offset + len);
+            let (first, last) = (begin.next_multiple_of(WORD).min(end), (end / WORD * WORD).max(begin));
+            let whole = first..last.max(first);
+            list.fill(&place.buffer, whole.start, whole.end - whole.start, 0).map_err(device_error)?;
+            edges.extend([begin..whole.start, whole.end..end].map(|edge| (edge.start - begin + start, edge)));
+        }
+        Gpu::close(&mut list);
+        self.gpu.run(&[&list.finish().map_err(device_error)?])?;
+        edges.retain(|(_, edge)| !edge.is_empty());
+        edges.iter().try_for_each(|(at, edge)| {
+            let len = edge.end - edge.start;
+            let part = Span { offset: span.offset + Bytes(*at), len: Bytes(len), ..span };
+            self.write(part, &[0; WORD as usize][..len as usize])
+        })
     }
 
     /// Fills chunks with the poison, guards included: those of every region, or of one.

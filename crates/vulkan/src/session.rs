@@ -5,12 +5,14 @@
 
 use crate::loaded::{ProgramRef, VulkanLoaded};
 use crate::loops::{LoopBounds, RecordedLoop};
-use crate::memory::Regions;
+use crate::memory::{Regions, check_available};
 use crate::profile::{Bracket, Timing, needs_timestamps};
 use crate::raw::Commands;
 use crate::record::{RecordScope, record};
+use crate::scratch::{Lease, Scratch};
 use crate::submit::{RecordedSegment, Replays, lists_of};
 use pumice_plan::{Plan, RegionKind, Segment, Span, StepId};
+use pumice_runtime::Interrupt;
 use pumice_runtime::device::{DeviceError, DeviceSession, StepTime};
 use pumice_types::{Bindings, Bytes, ScalarId, SymbolTable, Var};
 use std::borrow::Cow;
@@ -18,15 +20,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Regions that belong to a session.
-pub(crate) const SESSION_REGIONS: [RegionKind; 6] = [
-    RegionKind::States,
-    RegionKind::Scratch,
-    RegionKind::IoIn,
-    RegionKind::IoOut,
-    RegionKind::Frame,
-    RegionKind::Status,
-];
+/// Regions that belong to a session alone. Scratch is lent to it.
+pub(crate) const SESSION_REGIONS: [RegionKind; 5] =
+    [RegionKind::States, RegionKind::IoIn, RegionKind::IoOut, RegionKind::Frame, RegionKind::Status];
 
 /// A segment of a recorded program.
 pub(crate) enum Recorded {
@@ -46,20 +42,44 @@ pub(crate) struct VulkanSession {
     // Recordings go before the regions they refer to.
     recordings: Vec<Option<Vec<Recorded>>>,
     closing: Commands,
+    /// With the scratch that the recordings name.
     regions: Arc<Regions>,
+    /// None for a plan without scratch.
+    scratch: Option<Arc<Scratch>>,
     loaded: Arc<VulkanLoaded>,
+    interrupt: Interrupt,
 }
 
 impl VulkanSession {
-    /// Takes memory for everything a session owns.
+    /// Takes memory for everything a session owns, and for scratch, if no other session has any.
     pub(crate) fn new(loaded: &Arc<VulkanLoaded>) -> Result<VulkanSession, DeviceError> {
         loaded.gpu.check()?;
-        let regions: Vec<_> = SESSION_REGIONS.iter().filter_map(|&kind| loaded.plan.region(kind)).collect();
-        let regions = Arc::new(Regions::new(&loaded.gpu, &regions)?);
-        regions.poison(None)?;
+        let own: Vec<_> = SESSION_REGIONS.iter().filter_map(|&kind| loaded.plan.region(kind)).collect();
+        let all: Vec<_> = own.iter().copied().chain(loaded.scratch.lacks()).collect();
+        check_available(&loaded.gpu, &all)?;
+        let own = Regions::new(&loaded.gpu, &own)?;
+        own.poison(None)?;
+        let scratch = loaded.scratch.any(&loaded.gpu)?;
+        let regions = Arc::new(scratch.iter().fold(own, |own, scratch| own.with(&scratch.memory)));
         let recordings = loaded.plan.runs.iter().map(|_| None).collect();
         let closing = loaded.gpu.closing_list()?;
-        Ok(VulkanSession { recordings, closing, regions, loaded: loaded.clone() })
+        let (loaded, interrupt) = (Arc::clone(loaded), Interrupt::default());
+        Ok(VulkanSession { recordings, closing, regions, scratch, loaded, interrupt })
+    }
+
+    /// What a run begins with: a device that is there, nobody who wants it to end, and scratch to itself.
+    fn begin(&mut self) -> Result<Option<Lease>, DeviceError> {
+        self.loaded.gpu.check()?;
+        end_if_set(&self.interrupt)?;
+        let Some(usual) = &self.scratch else { return Ok(None) };
+        let lease = self.loaded.scratch.lend(&self.loaded.gpu, usual)?;
+        if !Arc::ptr_eq(lease.scratch(), usual) {
+            self.recordings.fill_with(|| None);
+            self.regions = Arc::new(self.regions.with(&lease.scratch().memory));
+            self.scratch = Some(Arc::clone(lease.scratch()));
+        }
+        self.regions.poison(Some(RegionKind::Scratch))?;
+        Ok(Some(lease))
     }
 
     fn record(&mut self, run: usize) -> Result<(), DeviceError> {
@@ -80,7 +100,7 @@ impl VulkanSession {
         repeats: u32,
         bracket: Option<&Bracket>,
     ) -> Result<(), DeviceError> {
-        let VulkanSession { recordings, closing, regions, loaded } = self;
+        let VulkanSession { recordings, closing, regions, loaded, interrupt, .. } = self;
         let recorded = recordings.get_mut(run).and_then(Option::as_mut);
         let recorded = recorded.ok_or_else(|| DeviceError::Unsupported(format!("run {run}")))?;
         let which = ProgramRef::Run(run);
@@ -95,13 +115,14 @@ impl VulkanSession {
                 closing,
                 bracket,
                 stop: loaded.stop_word(run).map(|span| (&**regions, span)),
+                interrupt,
             };
             return replays.run(segment);
         }
         let mut bindings = bindings.clone();
         for _ in 0..repeats {
             let scope = loaded.scope(which, regions, None)?;
-            run_recorded(loaded, which, &scope, recorded, closing, &bindings)?;
+            run_recorded(loaded, which, &scope, recorded, (closing, interrupt), &bindings)?;
             advance(&loaded.plan, run, &mut bindings);
         }
         Ok(())
@@ -128,19 +149,21 @@ impl DeviceSession for VulkanSession {
         self.regions.read(span, bytes)
     }
 
+    fn clear(&mut self, span: Span) -> Result<(), DeviceError> {
+        self.regions.clear(span)
+    }
+
     fn run(&mut self, run: usize, bindings: &Bindings, repeats: u32) -> Result<(), DeviceError> {
-        self.loaded.gpu.check()?;
+        let _lease = self.begin()?;
         self.record(run)?;
-        self.regions.poison(Some(RegionKind::Scratch))?;
         self.replay(run, bindings, repeats, None)?;
         self.regions.check_guards()
     }
 
     fn run_timed(&mut self, run: usize, bindings: &Bindings, repeats: u32) -> Result<f64, DeviceError> {
         let gpu = &self.loaded.gpu.clone();
-        gpu.check()?;
+        let _lease = self.begin()?;
         self.record(run)?;
-        self.regions.poison(Some(RegionKind::Scratch))?;
         let recorded = self.recordings.get(run).and_then(Option::as_deref).unwrap_or(&[]);
         if !matches!(recorded, [Recorded::Gpu(_)]) {
             let begin = Instant::now();
@@ -155,15 +178,14 @@ impl DeviceSession for VulkanSession {
     }
 
     fn run_profiled(&mut self, run: usize, bindings: &Bindings) -> Result<Vec<StepTime>, DeviceError> {
+        needs_timestamps(&self.loaded.gpu)?;
+        let _lease = self.begin()?;
         let (loaded, regions) = (&*self.loaded, &self.regions);
-        loaded.gpu.check()?;
-        needs_timestamps(&loaded.gpu)?;
         let which = ProgramRef::Run(run);
         loaded.prepare_programs(&[which], None)?;
-        regions.poison(Some(RegionKind::Scratch))?;
         let (scope, symbols) = (loaded.scope(which, regions, None)?, loaded.symbols(which));
-        let (closing, times) = (&self.closing, Vec::new());
-        let mut profiled = Profiled { loaded, which, scope, symbols, closing, bindings, times };
+        let (closing, interrupt, times) = (&self.closing, &self.interrupt, Vec::new());
+        let mut profiled = Profiled { loaded, which, scope, symbols, closing, interrupt, bindings, times };
         for segment in profiled.scope.program.segments.iter() {
             profiled.run(segment)?;
         }
@@ -171,11 +193,20 @@ impl DeviceSession for VulkanSession {
         Ok(profiled.times)
     }
 
-    fn fork(&mut self) -> Result<Box<dyn DeviceSession>, DeviceError> {
+    fn fork(&mut self, states: &[Span]) -> Result<Box<dyn DeviceSession>, DeviceError> {
         let forked = VulkanSession::new(&self.loaded)?;
-        forked.regions.copy_from(&self.regions, RegionKind::States)?;
+        forked.regions.copy_from(&self.regions, states)?;
         Ok(Box::new(forked))
     }
+
+    fn interrupt_by(&mut self, interrupt: Interrupt) {
+        self.interrupt = interrupt;
+    }
+}
+
+/// Whether somebody wants a run to end, as an error.
+pub(crate) fn end_if_set(interrupt: &Interrupt) -> Result<(), DeviceError> {
+    if interrupt.is_set() { Err(DeviceError::Interrupted) } else { Ok(()) }
 }
 
 /// Records the segments of a program. `symbols` have the ranges that it is for.
@@ -201,10 +232,11 @@ fn once<'a>(
     loaded: &'a VulkanLoaded,
     bindings: &'a Bindings,
     poll: &'a dyn Fn(u32) -> Duration,
-    closing: &'a Commands,
+    (closing, interrupt): (&'a Commands, &'a Interrupt),
 ) -> Replays<'a> {
     let (gpu, plan) = (&*loaded.gpu, &*loaded.plan.name);
-    Replays { gpu, plan, times: 1, bindings, advance: &|_| {}, poll, closing, bracket: None, stop: None }
+    let (times, advance) = (1, &|_: &mut Bindings| {});
+    Replays { gpu, plan, times, bindings, advance, poll, closing, bracket: None, stop: None, interrupt }
 }
 
 /// Runs segments once, waiting where the host takes over.
@@ -213,12 +245,13 @@ pub(crate) fn run_recorded(
     which: ProgramRef,
     scope: &RecordScope<'_>,
     recorded: &mut [Recorded],
-    closing: &Commands,
+    (closing, interrupt): (&Commands, &Interrupt),
     bindings: &Bindings,
 ) -> Result<(), DeviceError> {
     let poll = |replays| loaded.poll_time(which, replays);
-    let replays = once(loaded, bindings, &poll, closing);
+    let replays = once(loaded, bindings, &poll, (closing, interrupt));
     for one in recorded {
+        end_if_set(interrupt)?;
         match one {
             Recorded::Gpu(segment) => replays.run(segment)?,
             Recorded::Repeat(repeated) => repeated.take_turns(&replays, scope, 0)?,
@@ -275,6 +308,7 @@ struct Profiled<'a> {
     scope: RecordScope<'a>,
     symbols: SymbolTable,
     closing: &'a Commands,
+    interrupt: &'a Interrupt,
     bindings: &'a Bindings,
     times: Vec<StepTime>,
 }
@@ -287,7 +321,7 @@ impl Profiled<'_> {
             Segment::Repeat { levels, turns, running, count } => {
                 let (loaded, which) = (self.loaded, self.which);
                 let poll = |replays| loaded.poll_time(which, replays);
-                let replays = once(loaded, self.bindings, &poll, self.closing);
+                let replays = once(loaded, self.bindings, &poll, (self.closing, self.interrupt));
                 let bounds = LoopBounds::of(&self.scope, levels, *turns, *running, count.as_ref());
                 if bounds.at_most(&replays, &self.scope)? == 0 {
                     return Ok(());

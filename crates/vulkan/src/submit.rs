@@ -9,7 +9,9 @@ use crate::memory::Regions;
 use crate::profile::Bracket;
 use crate::raw::{CallError, Commands};
 use crate::record::{RecordScope, record};
+use crate::session::end_if_set;
 use pumice_plan::Span;
+use pumice_runtime::Interrupt;
 use pumice_runtime::device::DeviceError;
 use pumice_runtime::lists::{CutBy, List, cut};
 use pumice_runtime::submissions::SubmissionPlanner;
@@ -61,6 +63,8 @@ pub(crate) struct Replays<'a> {
     pub(crate) bracket: Option<&'a Bracket>,
     /// Where the word lies that a stop leaves, and in which regions.
     pub(crate) stop: Option<(&'a Regions, Span)>,
+    /// What ends it early, between two submissions.
+    pub(crate) interrupt: &'a Interrupt,
 }
 
 impl Replays<'_> {
@@ -84,6 +88,9 @@ impl Replays<'_> {
                 return if call.is_last() { Ok(()) } else { self.close_early() };
             }
             call.ended(us);
+            if !call.is_last() {
+                end_if_set(self.interrupt)?;
+            }
         }
         call.teach();
         Ok(())

@@ -55,7 +55,8 @@ fn work(device: &VulkanDevice) -> Result<(), DeviceError> {
     assert_eq!(read_floats(s.as_mut(), span(RegionKind::IoOut, 0))?, expected_y(2));
     s.run(1, &bindings(0), 1)?;
     s.run_profiled(0, &bindings(0))?;
-    s.fork()?.read(span(RegionKind::States, 0), &mut [0u8; 4 * N])
+    let states = span(RegionKind::States, 0);
+    s.fork(&[states])?.read(states, &mut [0u8; 4 * N])
 }
 
 fn sweep(validation: Validation, addressing: Addressing, result: FaultResult, stride: usize) {

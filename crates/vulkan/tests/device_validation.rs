@@ -25,7 +25,7 @@ fn messages_of(plan: Plan, options: &DeviceOptions) -> Vec<Message> {
     let mut s = session(&loaded, 0, 0).unwrap();
     s.run(0, &bindings(0), 2).unwrap();
     s.run_profiled(0, &bindings(0)).unwrap();
-    let mut forked = s.fork().unwrap();
+    let mut forked = s.fork(&[span(RegionKind::States, 0)]).unwrap();
     write_frame(forked.as_mut(), 1, 0).unwrap();
     s.run(1, &bindings(0), 2).unwrap();
     drop((s, forked, loaded, device));

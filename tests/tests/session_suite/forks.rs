@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use pumice_ir::{GraphBuilder, f32, sym};
-use pumice_runtime::{Executable, RuntimeError, ScalarValue, Session};
+use pumice_runtime::{Executable, RuntimeError, ScalarValue, Session, StateRows};
 use pumice_tests::{Fixture, on_every_device};
 use pumice_types::{DimExpr, Symbol, SymbolTable};
 
@@ -11,6 +11,7 @@ on_every_device!(
     what_was_bound_comes_along,
     a_fork_before_anything_ran,
     forks_outlive_what_they_came_from,
+    some_rows_come_along,
 );
 
 /// s += gain·x, and at row `at` (which advances) of `log` goes s.
@@ -150,4 +151,33 @@ fn forks_outlive_what_they_came_from(fixture: &Fixture) {
     }
     plain.check(&mut s);
     assert_eq!(s.executable().plan().name, "forked");
+}
+
+/// Of a state whose rows lie in two pieces some rows are copied; the others are zeros, and other states come whole.
+pub fn some_rows_come_along(fixture: &Fixture) {
+    let g = GraphBuilder::new("rows");
+    let (s, t) = (g.state("s", f32([2u64, 5, 3])), g.state("t", f32([4u64])));
+    g.output("y", g.state_read(s));
+    g.output("z", g.state_read(t));
+    let exe = load(fixture, &g.build().expect("sound"));
+    let mut session = exe.session().expect("a session");
+    let (values, others) = (wave(30, 3), wave(4, 5));
+    session.state("s").expect("there").write_f32(&values).expect("written");
+    session.state("t").expect("there").write_f32(&others).expect("written");
+    for rows in [0..5, 1..3, 0..1, 4..5, 2..2] {
+        let kept = StateRows { state: "s", axis: 1, rows: rows.clone() };
+        let mut fork = session.fork_rows(&[kept]).expect("a fork");
+        let is_kept = |i: usize| rows.contains(&(i as u64 / 3 % 5));
+        let want: Vec<f32> =
+            values.iter().enumerate().map(|(i, v)| if is_kept(i) { *v } else { 0.0 }).collect();
+        assert_eq!(floats(&fork.state("s").expect("there").read().expect("reads")), want, "{rows:?}");
+        let run = fork.run(&[]).expect("runs");
+        assert_eq!((out(&run, "y"), out(&run, "z")), (want, others.clone()), "{rows:?}");
+    }
+    let kept = |state, axis, rows| StateRows { state, axis, rows };
+    refused!(session.fork_rows(&[kept("u", 0, 0..1)]), RuntimeError::UnknownName { .. }, "`u`");
+    refused!(session.fork_rows(&[kept("s", 3, 0..1)]), RuntimeError::Axis { .. }, "`s`");
+    refused!(session.fork_rows(&[kept("s", 1, 4..6)]), RuntimeError::Rows { .. }, "`s`");
+    let twice = [kept("s", 1, 0..1), kept("s", 1, 2..3)];
+    refused!(session.fork_rows(&twice), RuntimeError::Duplicate { .. }, "`s`", "once");
 }

@@ -14,6 +14,7 @@ mod host_steps;
 mod inputs;
 mod inspect;
 mod interrupted;
+mod interrupts;
 mod loop_states;
 mod loops;
 mod meanings;

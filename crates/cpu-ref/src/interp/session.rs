@@ -6,6 +6,7 @@ use super::memory::RegionBytes;
 use super::prepare::{FrameOf, Prepared, defect, order};
 use super::program::Runner;
 use pumice_plan::{CheckedPlan, FrameSlot, PlanForm, Program, RegionKind, Run, Segment, Span, StepId};
+use pumice_runtime::Interrupt;
 use pumice_runtime::device::{DeviceError, DeviceSession, FillWeights, HostOps, Loaded, StepTime};
 use pumice_types::{Bindings, Bytes, DType, DimExpr, ScalarId, When};
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,7 +111,7 @@ impl Loaded for Interpreted {
 
     fn session(self: Arc<Self>) -> Result<Box<dyn DeviceSession>, DeviceError> {
         let memory = RegionBytes::new(&self.plan, &OF_SESSION, self.options.poison)?;
-        Ok(Box::new(InterpreterSession { loaded: self, memory, replays: 0 }))
+        Ok(Box::new(InterpreterSession { loaded: self, memory, replays: 0, interrupt: Interrupt::default() }))
     }
 
     fn prepare(&self, runs: &[usize]) -> Result<(), DeviceError> {
@@ -189,6 +190,7 @@ struct InterpreterSession {
     memory: RegionBytes,
     /// Replays so far; steps of one level run in another order each time.
     replays: u64,
+    interrupt: Interrupt,
 }
 
 impl DeviceSession for InterpreterSession {
@@ -238,13 +240,17 @@ impl DeviceSession for InterpreterSession {
         Ok(times)
     }
 
-    fn fork(&mut self) -> Result<Box<dyn DeviceSession>, DeviceError> {
-        let plan = &self.loaded.plan;
-        let mut memory = RegionBytes::new(plan, &OF_SESSION, self.loaded.options.poison)?;
-        for state in plan.states.iter().filter(|s| s.span.len.0 > 0) {
-            memory.bytes_mut(state.span)?.copy_from_slice(self.memory.bytes(state.span)?);
+    fn fork(&mut self, states: &[Span]) -> Result<Box<dyn DeviceSession>, DeviceError> {
+        let mut memory = RegionBytes::new(&self.loaded.plan, &OF_SESSION, self.loaded.options.poison)?;
+        for &span in states {
+            memory.bytes_mut(span)?.copy_from_slice(self.memory.bytes(span)?);
         }
-        Ok(Box::new(InterpreterSession { loaded: Arc::clone(&self.loaded), memory, replays: 0 }))
+        let (loaded, interrupt) = (Arc::clone(&self.loaded), Interrupt::default());
+        Ok(Box::new(InterpreterSession { loaded, memory, replays: 0, interrupt }))
+    }
+
+    fn interrupt_by(&mut self, interrupt: Interrupt) {
+        self.interrupt = interrupt;
     }
 }
 
@@ -277,10 +283,13 @@ impl InterpreterSession {
         let (weights, session, frame) = (&loaded.weights, &mut self.memory, FrameOf(Some(frame)));
         let bindings = bindings.clone();
         let mut runner = Runner { weights, loads: false, session, frame, bindings };
-        let work = &loaded.runs[run].work;
+        let (work, interrupt) = (&loaded.runs[run].work, &self.interrupt);
         let mut one = |runner: &mut Runner<'_>, id: StepId| {
             let step = &program.steps[id.0 as usize];
             let work = work.get(id.0 as usize).ok_or_else(|| defect(step, "it was not prepared"))?;
+            if interrupt.is_set() {
+                return Err(DeviceError::Interrupted);
+            }
             let start = Instant::now();
             runner.run(step, work)?;
             timed(id, start.elapsed().as_secs_f64() * 1e6);

@@ -60,7 +60,9 @@ fn interrupts() -> &'static Interrupts {
     static INTERRUPTS: LazyLock<Interrupts> = LazyLock::new(Interrupts::default);
     let handler = || {
         let is_open = INTERRUPTS.is_open.load(Ordering::Relaxed);
-        if INTERRUPTS.stop.swap(true, Ordering::Relaxed) || !is_open {
+        let is_second = INTERRUPTS.stop.is_set();
+        INTERRUPTS.stop.set();
+        if is_second || !is_open {
             std::process::exit(130);
         }
     };

@@ -4,7 +4,7 @@
 //! logits are chosen on the device, several in one submission; all others on the host, one by one.
 
 use super::conversation::Conversation;
-use super::reading::{Listen, tensor};
+use super::reading::{Listen, tensor, unless_interrupted};
 use super::request::{End, Generated, Heard, Piece, Request, Token};
 use super::stop::StopTexts;
 use super::{log_probs, logits};
@@ -49,6 +49,7 @@ impl<'c> Answer<'c> {
         let last = if request.tokens <= room { End::Length } else { End::Context };
         let stream = model.text.tokenizer.stream_after();
         conversation.begin(sampler)?;
+        conversation.session.interrupt_by(request.interrupt.clone().unwrap_or_default());
         let mut made = Generated::empty(last);
         made.prompt_kept = conversation.read.len();
         Ok(Answer {
@@ -127,7 +128,7 @@ impl<'c> Answer<'c> {
         (!text.is_empty()).then_some(Piece { text, token: None })
     }
 
-    /// Makes one token or more; none where whoever listens ended the reading of the prompt.
+    /// Makes one token or more; none where that was ended before.
     fn make(&mut self, listen: &mut Listen<'_>) -> Result<(), Error> {
         let is_first = self.made.decoded == 0 && self.made.prompt_time.is_zero();
         if is_first {
@@ -151,15 +152,16 @@ impl<'c> Answer<'c> {
         Ok(())
     }
 
-    /// The likeliest tokens of one submission.
+    /// The likeliest tokens of one submission; none where it was interrupted.
     fn several(&mut self) -> Result<Vec<Token>, Error> {
         let position = self.conversation.len();
-        let made = self.conversation.greedy_steps(self.left.min(self.conversation.model.per_submission))?;
+        let steps = self.left.min(self.conversation.model.per_submission);
+        let made = unless_interrupted(self.conversation.greedy_steps(steps))?.unwrap_or_default();
         self.conversation.check_chosen(position, &made)?;
         Ok(made.into_iter().map(plain).collect())
     }
 
-    /// Reads what is unread, and chooses the token after it.
+    /// Reads what is unread, and chooses the token after it; none where the reading was ended before.
     fn one(&mut self, listen: &mut Listen<'_>) -> Result<Option<Token>, Error> {
         let (model, position) = (&self.conversation.model, self.conversation.len());
         let output = if self.is_on_device { model.next } else { model.logits };

@@ -4,11 +4,11 @@
 //! caches beyond the tokens that are read mean nothing: to go back is to forget them.
 
 use super::answer::Answer;
-use super::loaded::LoadedModel;
+use super::loaded::{CACHE_ROWS, LoadedModel};
 use super::request::{Generated, Heard, Request};
 use crate::error::Error;
 use pumice_models::{Draws, Message, ModelError};
-use pumice_runtime::{Executable, Session};
+use pumice_runtime::{Executable, Session, StateRows};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -127,14 +127,18 @@ impl Conversation {
         self.messages.clear();
     }
 
-    /// A conversation that goes on from here by itself: a copy of tokens and caches.
+    /// A conversation that goes on from here by itself: a copy of its tokens and of the rows of the caches that are in use,
+    /// made on the device.
     ///
     /// # Errors
     /// [`RuntimeError::Device`](pumice_runtime::RuntimeError::Device) where a second one does not fit.
     pub fn fork(&mut self) -> Result<Conversation, Error> {
+        let (caches, rows) = (self.model.caches(), 0..self.read.len() as u64);
+        let in_use = caches.map(|state| StateRows { state, axis: CACHE_ROWS, rows: rows.clone() });
+        let in_use: Vec<_> = in_use.collect();
         Ok(Conversation {
             model: Arc::clone(&self.model),
-            session: self.session.fork()?,
+            session: self.session.fork_rows(&in_use)?,
             read: self.read.clone(),
             unread: self.unread.clone(),
             rows: self.rows,

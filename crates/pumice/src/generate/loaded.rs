@@ -11,6 +11,9 @@ use pumice_runtime::Executable;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
+/// The axis of a cache along which rows lie.
+pub(super) const CACHE_ROWS: usize = 1;
+
 /// What a generator needs of a model besides its graph.
 pub(super) struct TextSide {
     pub(super) tokenizer: TextTokenizer,
@@ -48,6 +51,12 @@ impl LoadedModel {
     pub fn vocab(&self) -> u64 {
         let logits = &self.exe.plan().outputs[self.logits];
         logits.shape.last().and_then(|extent| extent.as_const()).map_or(0, |n| n as u64)
+    }
+
+    /// Names of the states that hold keys and values.
+    pub fn caches(&self) -> impl Iterator<Item = &str> {
+        let states = self.exe.plan().states.iter().map(|state| state.name.as_str());
+        states.filter(|name| name.ends_with("_cache"))
     }
 
     /// The tokens of a conversation, which end where the assistant's answer begins.

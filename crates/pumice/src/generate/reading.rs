@@ -3,7 +3,7 @@
 use super::conversation::Conversation;
 use super::request::Heard;
 use crate::error::Error;
-use pumice_runtime::RunOptions;
+use pumice_runtime::{DeviceError, RunOptions, RuntimeError};
 use pumice_types::{Tensor, TensorView};
 use std::ops::ControlFlow;
 
@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 pub(super) type Listen<'l> = dyn FnMut(Heard<'_>) -> ControlFlow<()> + 'l;
 
 impl Conversation {
-    /// Reads the unread tokens; an output of the last one, or none where whoever listens ended it before.
+    /// Reads the unread tokens; an output of the last one, or none where that was ended before.
     pub(super) fn read_unread(
         &mut self,
         output: usize,
@@ -22,8 +22,10 @@ impl Conversation {
             if of > 1 && listen(Heard::Prompt { read: of - self.unread.len(), of }).is_break() {
                 break;
             }
-            if let Some(out) = self.read_piece(output)? {
-                return Ok(Some(out));
+            match unless_interrupted(self.read_piece(output))? {
+                Some(None) => {}
+                Some(out) => return Ok(out),
+                None => break,
             }
         }
         Ok(None)
@@ -52,6 +54,8 @@ impl Conversation {
     pub(super) fn greedy_steps(&mut self, steps: usize) -> Result<Vec<u32>, Error> {
         self.go_on()?;
         let inputs = [("ids", TensorView::i32(&[-1], [1, 1]))];
+        // Until the run has ended, nobody knows which one that is.
+        self.is_last_known = false;
         self.session.execute(&inputs, &RunOptions::default().steps(steps as u32))?;
         let (position, replays) = (self.read.len() + 1, self.session.replays());
         self.rows = Some(self.read.len() + replays as usize);
@@ -67,6 +71,14 @@ impl Conversation {
             self.session.set_scalar("position", read as i64)?;
         }
         Ok(())
+    }
+}
+
+/// What a run gave; none where it was interrupted. The rows that it wrote are behind those that count.
+pub(super) fn unless_interrupted<T>(ran: Result<T, Error>) -> Result<Option<T>, Error> {
+    match ran {
+        Err(Error::Runtime(RuntimeError::Device(DeviceError::Interrupted))) => Ok(None),
+        other => other.map(Some),
     }
 }
 

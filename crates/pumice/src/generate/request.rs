@@ -1,6 +1,7 @@
 //! What is asked of a language model, and what comes back.
 
 use pumice_models::{Message, Sampler};
+use pumice_runtime::Interrupt;
 use std::time::Duration;
 
 /// What an answer begins with.
@@ -26,13 +27,17 @@ pub struct Request {
     pub ignore_end: bool,
     /// Gives with each token its log probability, and those of so many of the most probable tokens.
     pub log_probs: Option<usize>,
+    /// What may end the answer at any moment, from another thread or a signal's handler: after the submission that is
+    /// under way. The conversation then has what came before. It stays set until whoever set it clears it.
+    pub interrupt: Option<Interrupt>,
 }
 
 impl Default for Request {
     /// The most probable tokens, until the model ends the answer or the context is full.
     fn default() -> Request {
         let sampler = Sampler::default();
-        Request { tokens: usize::MAX, sampler, stop: Vec::new(), ignore_end: false, log_probs: None }
+        let (tokens, stop) = (usize::MAX, Vec::new());
+        Request { tokens, sampler, stop, ignore_end: false, log_probs: None, interrupt: None }
     }
 }
 
@@ -71,6 +76,13 @@ impl Request {
         self.log_probs = most.into();
         self
     }
+
+    /// What may end the answer at any moment.
+    #[must_use]
+    pub fn interrupt(mut self, interrupt: impl Into<Option<Interrupt>>) -> Self {
+        self.interrupt = interrupt.into();
+        self
+    }
 }
 
 /// Why an answer ended.
@@ -86,7 +98,7 @@ pub enum End {
     Length,
     /// The context is full.
     Context,
-    /// Whoever listens had enough.
+    /// Whoever listens had enough, or [`Request::interrupt`] was set.
     Interrupted,
 }
 

@@ -6,7 +6,7 @@
 //! order, the rows that are in use.
 
 use super::conversation::Conversation;
-use super::loaded::LoadedModel;
+use super::loaded::{CACHE_ROWS, LoadedModel};
 use crate::error::Error;
 use crate::save::Destination;
 use pumice_models::{Draws, Fingerprint, Message, ModelError, Sampler};
@@ -21,8 +21,6 @@ const MAGIC: &[u8; 20] = b"pumice conversation\n";
 const VERSION: u32 = 1;
 /// A context of 2²⁴ tokens and turns of as many bytes stay below it.
 const OBJECT_LIMIT: u64 = 512 << 20;
-/// The axis of a cache along which rows lie.
-const ROWS: usize = 1;
 
 /// Why a conversation is not saved or loaded.
 #[derive(thiserror::Error)]
@@ -116,12 +114,6 @@ impl SavedDraws {
     }
 }
 
-/// The caches of a plan.
-fn caches(model: &LoadedModel) -> Vec<String> {
-    let states = model.exe.plan().states.iter().map(|state| state.name.clone());
-    states.filter(|name| name.ends_with("_cache")).collect()
-}
-
 pub(super) fn save(conversation: &mut Conversation, to: &mut dyn Write) -> Result<(), Error> {
     let saved = Saved {
         read: conversation.read.clone(),
@@ -139,8 +131,8 @@ pub(super) fn save(conversation: &mut Conversation, to: &mut dyn Write) -> Resul
     ];
     head.iter().try_for_each(|part| to.write_all(part)).map_err(SavedError::Io)?;
     let rows = saved.read.len() as u64;
-    for name in caches(&conversation.model) {
-        let cache = conversation.session.state(&name)?.read_range(ROWS, 0..rows)?;
+    for name in conversation.model.caches() {
+        let cache = conversation.session.state(name)?.read_range(CACHE_ROWS, 0..rows)?;
         to.write_all(cache.bytes()).map_err(SavedError::Io)?;
     }
     Ok(to.flush().map_err(SavedError::Io)?)
@@ -172,10 +164,10 @@ pub(super) fn load(model: &Arc<LoadedModel>, from: &mut dyn Read) -> Result<Conv
     check(model, &saved)?;
     let mut conversation = Conversation::new(Arc::clone(model))?;
     let rows = saved.read.len() as u64;
-    for name in caches(model) {
-        let mut state = conversation.session.state(&name)?;
+    for name in model.caches() {
+        let mut state = conversation.session.state(name)?;
         let mut shape = state.shape().to_vec();
-        shape[ROWS] = rows;
+        shape[CACHE_ROWS] = rows;
         let dtype = state.dtype();
         let damaged = |e: pumice_types::TensorError| SavedError::Damaged(e.to_string());
         let bytes = Encoding::from(dtype).bytes(&shape).map_err(damaged)?.0;
@@ -183,7 +175,7 @@ pub(super) fn load(model: &Arc<LoadedModel>, from: &mut dyn Read) -> Result<Conv
         let mut all = vec![0; bytes as usize];
         from.read_exact(&mut all).map_err(SavedError::Io)?;
         let rows = Tensor::from_bytes(dtype, &shape, all).map_err(damaged)?;
-        state.write_range(ROWS, 0, rows.view())?;
+        state.write_range(CACHE_ROWS, 0, rows.view())?;
     }
     if from.read(&mut [0]).map_err(SavedError::Io)? > 0 {
         return Err(SavedError::Damaged("something follows its end".to_owned()).into());

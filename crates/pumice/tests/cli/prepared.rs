@@ -8,7 +8,6 @@ use pumice::{
     StepId, Target,
 };
 use std::ops::ControlFlow;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 /// The runs whose kernels were asked for, in order; one list a call.
@@ -166,7 +165,7 @@ fn a_prompt_is_not_read_on_after_an_interruption() {
 fn an_interrupted_prompt_says_how_far_it_was_read() {
     let words = ["generate", "--seeded", "--device", "cpu", "--greedy", "--prompt", "Hello"];
     let stop = Interrupts::default();
-    stop.stop.store(true, Ordering::Relaxed);
+    stop.stop.set();
     let said = run(&words, &stop).expect("an interruption is no error").log;
     assert!(said.contains("interrupted after 0 of 5 tokens of the prompt"), "{said}");
 }

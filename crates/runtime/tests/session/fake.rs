@@ -2,6 +2,7 @@
 //! and fails the n-th when told to. Fresh memory is 0xa5, so that nothing reads as zero by accident.
 
 use pumice_plan::{CheckedPlan, Meaning, Plan, Program, RegionKind, Span, StepId, Use};
+use pumice_runtime::Interrupt;
 use pumice_runtime::device::FillWeights;
 use pumice_runtime::values::Window;
 use pumice_runtime::{
@@ -142,7 +143,7 @@ impl Loaded for FakeLoaded {
         self.log.call(None)?;
         let size = |kind| self.plan.region_size(kind).0 as usize;
         let regions = RegionKind::ALL.iter().map(|&k| vec![0xa5; size(k)]).collect();
-        Ok(Box::new(FakeSession { loaded: self, regions }))
+        Ok(Box::new(FakeSession { loaded: self, regions, interrupt: Interrupt::default() }))
     }
     fn prepare(&self, _: &[usize]) -> Result<(), DeviceError> {
         self.log.call(None)
@@ -152,6 +153,7 @@ impl Loaded for FakeLoaded {
 struct FakeSession {
     loaded: Arc<FakeLoaded>,
     regions: Vec<Vec<u8>>,
+    interrupt: Interrupt,
 }
 
 fn index(kind: RegionKind) -> usize {
@@ -173,6 +175,9 @@ impl DeviceSession for FakeSession {
     }
     fn run(&mut self, run: usize, bindings: &Bindings, repeats: u32) -> Result<(), DeviceError> {
         self.loaded.log.call(Some(Call::Run { run, repeats }))?;
+        if self.interrupt.is_set() {
+            return Err(DeviceError::Interrupted);
+        }
         (0..repeats).try_for_each(|_| self.replay(run, bindings))
     }
     fn run_profiled(&mut self, run: usize, bindings: &Bindings) -> Result<Vec<StepTime>, DeviceError> {
@@ -180,12 +185,18 @@ impl DeviceSession for FakeSession {
         let steps = self.loaded.plan.runs[run].program.steps.len() as u32;
         Ok((0..steps).map(|s| StepTime { step: StepId(s), us: f64::from(s + 1) }).collect())
     }
-    fn fork(&mut self) -> Result<Box<dyn DeviceSession>, DeviceError> {
+    fn fork(&mut self, states: &[Span]) -> Result<Box<dyn DeviceSession>, DeviceError> {
         self.loaded.log.call(None)?;
         let mut regions: Vec<Vec<u8>> = self.regions.iter().map(|r| vec![0xa5; r.len()]).collect();
-        let states = index(RegionKind::States);
-        regions[states].clone_from(&self.regions[states]);
-        Ok(Box::new(FakeSession { loaded: Arc::clone(&self.loaded), regions }))
+        for span in states {
+            let from = &self.regions[index(span.region)][range(*span)];
+            regions[index(span.region)][range(*span)].copy_from_slice(from);
+        }
+        let (loaded, interrupt) = (Arc::clone(&self.loaded), Interrupt::default());
+        Ok(Box::new(FakeSession { loaded, regions, interrupt }))
+    }
+    fn interrupt_by(&mut self, interrupt: Interrupt) {
+        self.interrupt = interrupt;
     }
 }
 

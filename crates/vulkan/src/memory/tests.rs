@@ -144,7 +144,7 @@ mod on_device {
         let span = |offset, len| Span::new(RegionKind::IoIn, Bytes(offset), Bytes(len));
         let left = pattern(512, 3);
         source.write(span(0, 512), &left).unwrap();
-        regions.copy_from(&source, RegionKind::IoIn).unwrap();
+        regions.copy_from(&source, &[span(0, 512)]).unwrap();
         regions.write(span(70, 5), &[9; 5]).unwrap();
         let mut want = left.clone();
         want[70..75].fill(9);
@@ -152,9 +152,28 @@ mod on_device {
         regions.read(span(0, 512), &mut got).unwrap();
         assert!(got == want);
         // As the device sees it.
-        source.copy_from(&regions, RegionKind::IoIn).unwrap();
+        source.copy_from(&regions, &[span(0, 512)]).unwrap();
         source.read(span(0, 512), &mut got).unwrap();
         assert!(got == want);
+    }
+
+    /// Whole words are filled on the device, the bytes around them are written, and chunks are no border.
+    #[test]
+    fn a_cleared_span_is_zero_and_nothing_beside_it() {
+        for host in [HostAccess::Offered, HostAccess::Shadowed] {
+            let device = open_as(host, |_| {});
+            let region = Region { kind: RegionKind::Scratch, chunks: vec![Bytes(512); 2] };
+            let regions = Regions::new(&device.gpu, &[&region]).unwrap();
+            for (at, len) in [(0, 1024), (256, 64), (3, 1), (5, 2), (6, 4), (509, 7), (1, 1022), (4, 0)] {
+                let mut want = pattern(1024, 5);
+                regions.write(scratch(0, 1024), &want).unwrap();
+                regions.clear(scratch(at, len)).unwrap();
+                want[at as usize..(at + len) as usize].fill(0);
+                let mut got = vec![1; 1024];
+                regions.read(scratch(0, 1024), &mut got).unwrap();
+                assert!(got == want, "{host:?}: {len} bytes at {at}");
+            }
+        }
     }
 
     /// What the host waits for is visible to it: a list that ends without a barrier to the host is a defect.

@@ -19,17 +19,18 @@ use crate::device::Device;
 use crate::embed::cli::announce;
 use crate::error::Error;
 use crate::plan_file;
+use pumice_runtime::Interrupt;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 /// What Ctrl-C asks for, and what it may.
 #[derive(Debug, Default)]
 pub struct Interrupts {
-    /// Set by Ctrl-C: the answer that is made ends after the call of the driver in flight.
-    pub stop: AtomicBool,
+    /// Set by Ctrl-C: the answer that is made ends after the submission that is under way.
+    pub stop: Interrupt,
     /// Whether a conversation is open, which goes on after that. Otherwise Ctrl-C may end the program at once.
     pub is_open: AtomicBool,
 }
@@ -59,7 +60,7 @@ pub fn run(
     let choice = args.compiler.device(&args.device, cache, &progress)?;
     announce(&choice, log)?;
     let mut generator = open(args, &options, &choice.device, &progress)?;
-    let request = args.request(generator.suggested_sampling(), seed, most);
+    let request = args.request(generator.suggested_sampling(), seed, most).interrupt(interrupts.stop.clone());
     request.sampler.check().map_err(usage)?;
     tell_sampling(&generator, &request, log)?;
     let seed = (!request.sampler.is_greedy()).then_some(request.sampler.seed);
@@ -122,7 +123,7 @@ type Hears<'h> = dyn FnMut(Heard<'_>) -> ControlFlow<()> + 'h;
 /// Makes an answer, shows how far the prompt is read, and gives every piece of text to `write`, until `stop` is set or
 /// a piece cannot be written.
 fn hearing(
-    stop: &AtomicBool,
+    stop: &Interrupt,
     progress: &Progress,
     mut write: impl FnMut(&str) -> std::io::Result<()>,
     run: impl FnOnce(&mut Hears<'_>) -> Result<Generated, Error>,
@@ -145,7 +146,7 @@ fn hearing(
                 }
             }
         }
-        let stopped = stop.load(Ordering::Relaxed) || written.is_err();
+        let stopped = stop.is_set() || written.is_err();
         if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     progress.end();

@@ -91,7 +91,7 @@ pub(super) fn talk(
     loop {
         let typed = lines.message()?;
         // Only what comes during an answer ends it.
-        talk.interrupts.stop.store(false, Ordering::Relaxed);
+        talk.interrupts.stop.clear();
         match typed {
             Typed::End => return Ok(true),
             Typed::Interrupted => writeln!(talk.log, "/quit or Ctrl-D ends the conversation")?,

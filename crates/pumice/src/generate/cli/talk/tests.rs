@@ -55,7 +55,7 @@ fn told(template: Option<&str>, more: &[&str], lines: &[&str]) -> Result<(String
     let (mut out, mut log) = (Vec::new(), Vec::new());
     let interrupts = Interrupts::default();
     // Of an answer before: only what comes during an answer ends it.
-    interrupts.stop.store(true, Ordering::Relaxed);
+    interrupts.stop.set();
     talk(&reported, &request, &progress, &interrupts, &mut Script::of(lines), &mut out, &mut log)?;
     Ok((String::from_utf8(out).expect("text"), String::from_utf8(log).expect("text")))
 }
