@@ -3,7 +3,8 @@
     python tiny_decoders.py OUT [FAMILY ...]        (transformers 5.24.0, torch 2.15.0)
 
 Each folder has config.json, model.safetensors (bf16, from a seed) and expected.safetensors: `ids` i32[64] and `logits`
-f32[64, vocab], computed in f32. Every model has what its family has: windows and original contexts below 32, a layer of
+f32[64, vocab], computed in f32, then the 64 likeliest tokens that follow one by one, `greedy` i32[64], and what they were
+chosen by, `greedy_logits` f32[64, vocab]. Every model has what its family has: windows and original contexts below 32, a layer of
 each kind, biases, softcaps, norms of queries and keys.
 """
 
@@ -91,6 +92,16 @@ def in_version_4(config):
     return config
 
 
+def likeliest(model, ids):
+    """As many tokens after these, each the likeliest, and the logits before each."""
+    chosen = []
+    with torch.no_grad():
+        for _ in range(TOKENS):
+            chosen.append(model(ids).logits[0, -1].float())
+            ids = torch.cat([ids, chosen[-1].argmax().view(1, 1)], dim=1)
+    return ids[0, -TOKENS:].int(), torch.stack(chosen)
+
+
 def make(out, name):
     torch.manual_seed(zlib.crc32(name.encode()))
     config = configuration(name)
@@ -109,7 +120,9 @@ def make(out, name):
     if getattr(config, "tie_word_embeddings", False):
         written.pop("lm_head.weight", None)
     save_file(written, folder / "model.safetensors", metadata={"format": "pt"})
-    save_file({"ids": ids[0].int(), "logits": logits}, folder / "expected.safetensors")
+    greedy, greedy_logits = likeliest(model, ids)
+    expected = {"ids": ids[0].int(), "logits": logits, "greedy": greedy, "greedy_logits": greedy_logits}
+    save_file(expected, folder / "expected.safetensors")
     text = config.to_dict()
     text.update(architectures=[type(model).__name__], dtype="bfloat16")
     if FAMILIES[name][2]:

@@ -1,6 +1,6 @@
 //! Language models of every family (E1): tiny models that transformers made, read from their folders and from the GGUF
 //! files that llama.cpp's converter made of them, give the logits that it gave; whole and without caches, and in pieces
-//! with caches of f32 and f16.
+//! with caches of f32 and f16, after which its likeliest tokens follow one by one.
 //!
 //! `tests/reference/tiny_decoders.py` made the folders; each has what its family has.
 
@@ -21,6 +21,9 @@ struct Case {
     ids: Vec<i32>,
     /// By token, then by id.
     logits: Vec<f32>,
+    /// The likeliest tokens after them, and the logits that each was chosen by.
+    greedy: Vec<i32>,
+    greedy_logits: Vec<f32>,
     vocab: usize,
 }
 
@@ -35,14 +38,17 @@ fn cases() -> Vec<Case> {
 fn case(folder: PathBuf) -> Case {
     let expected = SafetensorsFile::open(&folder.join("expected.safetensors")).expect("a file");
     let logits = expected.load("logits").expect("logits");
+    let floats = |name| expected.load(name).expect("there").to_vec::<f32>().expect("f32");
+    let integers = |name| expected.load(name).expect("there").to_vec::<i32>().expect("i32");
     let name = folder.file_name().expect("a name").to_string_lossy().into_owned();
-    let ids = expected.load("ids").expect("ids").to_vec::<i32>().expect("i32");
     Case {
         name,
         folder,
-        ids,
+        ids: integers("ids"),
         vocab: logits.shape()[1] as usize,
-        logits: logits.to_vec::<f32>().expect("f32"),
+        logits: floats("logits"),
+        greedy: integers("greedy"),
+        greedy_logits: floats("greedy_logits"),
     }
 }
 
@@ -93,12 +99,15 @@ impl Case {
         &self.logits[token * self.vocab..][..self.vocab]
     }
 
+    fn range(&self) -> f32 {
+        let all = self.logits.iter().copied();
+        all.clone().fold(f32::MIN, f32::max) - all.fold(f32::MAX, f32::min)
+    }
+
     /// How far logits are from these, as a share of the range of all.
     fn apart(&self, logits: &[f32], expected: &[f32]) -> f32 {
-        let all = self.logits.iter().copied();
-        let range = all.clone().fold(f32::MIN, f32::max) - all.fold(f32::MAX, f32::min);
         assert_eq!(logits.len(), expected.len(), "{}", self.name);
-        logits.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max) / range
+        logits.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max) / self.range()
     }
 }
 
@@ -111,21 +120,45 @@ fn whole(fixture: &Fixture, case: &Case, from: From) -> f32 {
     case.apart(&logits, &case.logits)
 }
 
-/// The logits after each piece; the largest distance.
+/// The logits after each piece, then those of the likeliest tokens of the reference one by one; the largest distance.
 fn in_pieces(fixture: &Fixture, case: &Case, from: From, cache: CacheType) -> f32 {
     let options = Options::default().specializations(specialize::decoder());
     let exe = fixture.model(&case.with_caches(from, cache), &options);
     let mut session = exe.session().expect("a session");
     let (mut read, mut worst) = (0, 0.0f32);
+    let mut logits = Vec::new();
+    let mut after = |ids: &[i32]| {
+        let out = session.run(&[("ids", TensorView::i32(ids, [1, ids.len() as u64]))]).expect("runs");
+        out.get("logits").expect("there").to_vec::<f32>().expect("f32")
+    };
     for piece in PIECES {
-        let ids = &case.ids[read..read + piece];
-        let out = session.run(&[("ids", TensorView::i32(ids, [1, piece as u64]))]).expect("runs");
+        logits = after(&case.ids[read..read + piece]);
         read += piece;
-        let logits = out.get("logits").expect("there").to_vec::<f32>().expect("f32");
         worst = worst.max(case.apart(&logits, case.after(read - 1)));
     }
     assert_eq!(read, case.ids.len());
+    for (at, (&token, expected)) in case.greedy.iter().zip(case.greedy_logits.chunks(case.vocab)).enumerate()
+    {
+        if at > 0 {
+            logits = after(&case.greedy[at - 1..at]);
+        }
+        let apart = case.apart(&logits, expected);
+        worst = worst.max(apart);
+        // The reference's own, unless another token is as likely for all that is known.
+        let ours = likeliest(&logits);
+        let short = (expected[token as usize] - expected[ours]) / case.range();
+        assert!(
+            ours == token as usize || short <= 2.0 * apart,
+            "{}: token {at} is {ours}, not {token}",
+            case.name
+        );
+    }
     worst
+}
+
+fn likeliest(logits: &[f32]) -> usize {
+    let best = logits.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
+    best.map_or(0, |(at, _)| at)
 }
 
 fn logits_are_those_of_transformers(fixture: &Fixture) {
