@@ -245,12 +245,17 @@ impl Run<'_> {
         let mut carried: Carried = inits.map(|v| self.result.values[v.index()].clone()).collect();
         let extent = |source| EvalError::Extent { name: graph.node_name(l.end).to_owned(), source };
         let known = l.turns.as_ref().map(|turns| turns.eval(&self.bindings)).transpose().map_err(extent)?;
+        let perturb = self.options.perturb;
         for turn in 0..l.most as i64 {
             if !known.map_or_else(|| goes_on(&carried), |turns| turn < turns) {
                 break;
             }
+            // Turns draw numbers of their own: the errors of two that are moved alike would cancel in a difference.
+            let of_turn = (turn as u64).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            self.options.perturb = perturb.map(|seed| seed.wrapping_add(of_turn));
             carried = self.turn(&l, &carried)?;
         }
+        self.options.perturb = perturb;
         if known.is_none() && goes_on(&carried) {
             let (node, status) = (graph.node_name(l.end).to_owned(), Status::FoundExtent(0));
             self.result.status.push(StatusEvent { node, status });

@@ -62,8 +62,11 @@ fn has_few_bits(v: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::{EvalOptions, eval_graph};
     use pumice_ir::ops::{Add, Exp, Max, Min, ReduceSum};
+    use pumice_ir::{GraphBuilder, f32};
     use pumice_types::{Bindings, DType};
+    use std::sync::Arc;
 
     /// How far each element of `op(x)` is moved, of what it may be.
     fn moved(op: Op, x: &[f64]) -> Vec<(f64, f64)> {
@@ -99,5 +102,24 @@ mod tests {
         for op in [Op::Max(Max {}), Op::Min(Min {})] {
             assert_eq!(moved(op.clone(), &[0.3])[0].0, 0.0, "{op:?} is one of its operands");
         }
+    }
+
+    /// What one turn errs another one does not: their difference moves.
+    #[test]
+    fn turns_of_a_loop_move_each_by_itself() {
+        let g = GraphBuilder::new("turns");
+        let x = g.input("x", f32([8u64]));
+        let [last, before] = g.loop_(2u64, [x, x], |g, _, [last, _]| [g.tanh(x), last]);
+        g.output("apart", g.sub(last, before));
+        let values = Array::floats(DType::F32, &[8], (1..9).map(|i| f64::from(i) / 10.0).collect());
+        let given = |_: pumice_ir::ValueId| Some(Arc::new(values.clone()));
+        let apart = |perturb| {
+            let options = EvalOptions { perturb, ..EvalOptions::default() };
+            let graph = g.build().expect("sound");
+            let run = eval_graph(&graph, &given, &Bindings::new(), options).expect("evaluates");
+            run.outputs[0].to_f64()
+        };
+        assert_eq!(apart(None), [0.0; 8]);
+        assert!(apart(Some(5)).iter().any(|by| *by != 0.0));
     }
 }
