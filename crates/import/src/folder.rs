@@ -2,7 +2,9 @@
 //!
 //! Two kinds of names are kept apart. Names that this project fixes (`config.json`, `model.safetensors`) are opened as
 //! they are, links followed, because the user chose the folder. Names that a file in the folder gives are the file's
-//! author's: they stay inside the folder, with no absolute path, no `..`, and no link that leads out.
+//! author's: they stay inside the folder, with no absolute path, no `..`, and no link that leads out. A snapshot in the
+//! cache of the Hugging Face hub (`models--ORG--REPO/snapshots/COMMIT`) is made of links: those into the `blobs` of the
+//! same repository, or into those that all repositories of the cache share, count as inside.
 
 use crate::error::ImportError;
 use crate::safetensors::SafetensorsFile;
@@ -24,6 +26,8 @@ pub struct ModelFolder {
     path: PathBuf,
     /// Without links, to compare with.
     root: PathBuf,
+    /// Folders where links may lead besides, without links: of a snapshot the files that it stands for.
+    blobs: Vec<PathBuf>,
 }
 
 impl ModelFolder {
@@ -40,7 +44,8 @@ impl ModelFolder {
         if !root.is_dir() {
             return Err(ImportError::WrongKind { path: path.to_owned(), expected: "a folder" });
         }
-        Ok(ModelFolder { path: path.to_owned(), root })
+        let blobs = blobs_of(&root);
+        Ok(ModelFolder { path: path.to_owned(), root, blobs })
     }
 
     /// The folder as the user named it.
@@ -67,7 +72,7 @@ impl ModelFolder {
         if !root.is_dir() {
             return Err(ImportError::WrongKind { path: self.path.join(name), expected: "a folder" });
         }
-        Ok(ModelFolder { path: self.path.join(name), root })
+        Ok(ModelFolder { path: self.path.join(name), root, blobs: self.blobs.clone() })
     }
 
     /// The path of a file inside this folder, by the name that `named_by` gives it.
@@ -97,7 +102,8 @@ impl ModelFolder {
             },
             _ => ImportError::Io { path, action: "opening", source },
         })?;
-        if !real.starts_with(&self.root) {
+        let is_blob = self.blobs.iter().any(|blobs| real.starts_with(blobs));
+        if !real.starts_with(&self.root) && !is_blob {
             return Err(refuse("is a link that leads out of the model's folder"));
         }
         Ok(real)
@@ -165,6 +171,22 @@ impl ModelFolder {
         let entries = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
         entries.into_iter().any(|entry| entry.file_name().to_str().is_some_and(is_shard))
     }
+}
+
+/// Where the files of a snapshot lie, if `root` is one in the cache of the hub: `../../blobs`, and `../../../blobs`,
+/// into which huggingface_hub links what several repositories have in common.
+fn blobs_of(root: &Path) -> Vec<PathBuf> {
+    let is_named =
+        |path: &Path, is: fn(&str) -> bool| path.file_name().and_then(|n| n.to_str()).is_some_and(is);
+    let repository = root.parent().filter(|path| is_named(path, |name| name == "snapshots"));
+    let repository = repository.and_then(Path::parent);
+    let Some(repository) = repository.filter(|path| is_named(path, |name| name.starts_with("models--")))
+    else {
+        return Vec::new();
+    };
+    let places = [Some(repository), repository.parent()].into_iter().flatten().map(|path| path.join("blobs"));
+    // A `blobs` that is a link itself leads out.
+    places.filter(|path| std::fs::symlink_metadata(path).is_ok_and(|known| known.is_dir())).collect()
 }
 
 /// Opens a regular file and its length; pipes and devices are refused before they are opened.

@@ -203,6 +203,27 @@ fn names_stay_inside_the_folder() {
     assert!(matches!(folder.subfolder("up", Path::new("modules.json")), Err(ImportError::Path { .. })));
 }
 
+/// Every file of a snapshot in the hub's cache is a link; shards of models in such a cache were refused.
+#[test]
+fn a_snapshot_of_the_hub_is_made_of_links_into_its_blobs() {
+    let outer = Scratch::new("snapshot");
+    outer.write("models--a--b/blobs/11", &two());
+    outer.write("models--a--other/blobs/22", &two());
+    outer.write("blobs/33", &two());
+    let scratch = Scratch(outer.0.join("models--a--b/snapshots/0123"));
+    fs::create_dir_all(&scratch.0).expect("a folder");
+    link(Path::new("../../blobs/11"), &scratch.0.join("m.safetensors"));
+    link(Path::new("../../blobs/33"), &outer.0.join("models--a--b/blobs/shared"));
+    link(Path::new("../../blobs/shared"), &scratch.0.join("shared.safetensors"));
+    link(Path::new("../../../models--a--other/blobs/22"), &scratch.0.join("other.safetensors"));
+    for named in ["m.safetensors", "shared.safetensors"] {
+        let weights = open_index(&scratch, &format!(r#"{{"w":"{named}"}}"#)).expect("sound");
+        assert_eq!(weights.names(), ["w"]);
+    }
+    let result = open_index(&scratch, r#"{"w":"other.safetensors"}"#);
+    assert!(matches!(result, Err(ImportError::Path { .. })), "{:?}", result.err());
+}
+
 #[cfg(unix)]
 fn link(to: &Path, at: &Path) {
     std::os::unix::fs::symlink(to, at).expect("a link can be made");
