@@ -23,9 +23,10 @@
 //! ```
 //!
 //! Features: `vulkan` (default) for GPUs and CPU drivers, without which there is the interpreter; `models` for
-//! architectures, tokenizers and the modules `embed` and `generate`; `tune` for measuring kernels; `cli` for the
-//! program `pumice`; `train` for training (module `train`); `tracing` for spans around compiling, loading, preparing
-//! and running (target `pumice`, level debug); `ndarray` for arrays of that crate as tensors.
+//! architectures, tokenizers and the modules `embed` and `generate`; `hub` for models of the Hugging Face hub; `tune`
+//! for measuring kernels; `cli` for the program `pumice`; `train` for training (module `train`); `tracing` for spans
+//! around compiling, loading, preparing and running (target `pumice`, level debug); `ndarray` for arrays of that crate
+//! as tensors.
 //!
 //! The parts have packages of their own: `pumice-ir` (graphs), `pumice-opt` (passes), `pumice-plan` (plans and their
 //! checker), `pumice-compile`, `pumice-runtime` (sessions), `pumice-vulkan`, `pumice-cpu-ref` (the oracle and the
@@ -41,6 +42,10 @@ pub mod embed;
 pub mod error;
 #[cfg(feature = "models")]
 pub mod generate;
+#[cfg(feature = "hub")]
+pub mod hub;
+#[cfg(any(feature = "cli", feature = "hub"))]
+mod hub_name;
 #[cfg(feature = "vulkan")]
 mod matrix_test;
 pub mod model;

@@ -224,7 +224,7 @@ const NO_LAYER: &str = "the Khronos validation layer is not installed";
 pub const WORKSPACE: [&str; 3] = ["--workspace", "--exclude", "pumice-shader-build"];
 /// Everything that has tests: the commands of xtask that need the packages, and the command line of pumice.
 pub const WITH_LIBRARIES: [&str; 2] =
-    ["--features", "xtask/libraries,pumice/cli,pumice/train,pumice/tracing,pumice/ndarray"];
+    ["--features", "xtask/libraries,pumice/cli,pumice/hub,pumice/train,pumice/tracing,pumice/ndarray"];
 
 fn nextest(args: &Args, checkout: &Checkout, here: &Here) -> Outcome<Summary> {
     let mut command = child::cargo();

@@ -5,6 +5,7 @@
 //! command could not be carried out.
 
 use clap::{Parser, Subcommand};
+use pumice::cli::hub::HubAccess;
 use pumice::cli::{CommandError, compile, devices, doctor, inspect, selftest, tune};
 use pumice::embed::cli as embed;
 use pumice::generate::cli::{self as generate, Interrupts};
@@ -55,6 +56,18 @@ fn cache_dir() -> Option<PathBuf> {
     base.map(|dir| dir.join("pumice"))
 }
 
+/// Lets a command that takes a model look up names of the hub.
+fn with_hub(mut command: Command) -> Command {
+    match &mut command {
+        Command::Embed(args) => args.hub.access = hub(),
+        Command::Generate(args) => args.hub.access = hub(),
+        Command::Compile(args) => args.hub.access = hub(),
+        Command::Inspect(args) => args.hub.access = hub(),
+        Command::Devices(_) | Command::Doctor(_) | Command::Tune(_) | Command::Selftest(_) => {}
+    }
+    command
+}
+
 /// What Ctrl-C asks for. Where no conversation is open, or an answer did not end yet, it ends the program at once.
 fn interrupts() -> &'static Interrupts {
     static INTERRUPTS: LazyLock<Interrupts> = LazyLock::new(Interrupts::default);
@@ -71,9 +84,37 @@ fn interrupts() -> &'static Interrupts {
     &INTERRUPTS
 }
 
+/// What the environment says of the hub, by the names that huggingface_hub has: HF_HOME, HF_HUB_CACHE, HF_TOKEN (else
+/// the file `token` of HF_HOME), HF_ENDPOINT, HF_HUB_OFFLINE.
+#[cfg(feature = "hub")]
+fn hub() -> HubAccess {
+    let text = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+    let folder = |name: &str| var_os(name).map(PathBuf::from).filter(|path| !path.as_os_str().is_empty());
+    let cache = || folder("XDG_CACHE_HOME").or_else(|| Some(std::env::home_dir()?.join(".cache")));
+    let Some(home) = folder("HF_HOME").or_else(|| Some(cache()?.join("huggingface"))) else {
+        return HubAccess::Never;
+    };
+    let kept = || std::fs::read_to_string(home.join("token")).ok();
+    let token = text("HF_TOKEN").or_else(kept).map(|token| token.trim().to_owned());
+    let is_on =
+        |value: String| ["1", "ON", "YES", "TRUE"].contains(&value.trim().to_ascii_uppercase().as_str());
+    let mut options = pumice::hub::Options::new(folder("HF_HUB_CACHE").unwrap_or_else(|| home.join("hub")))
+        .token(token.filter(|token| !token.is_empty()))
+        .offline(text("HF_HUB_OFFLINE").is_some_and(is_on));
+    if let Some(endpoint) = text("HF_ENDPOINT") {
+        options = options.endpoint(endpoint);
+    }
+    HubAccess::Through(options)
+}
+
+#[cfg(not(feature = "hub"))]
+fn hub() -> HubAccess {
+    HubAccess::NotBuilt
+}
+
 fn main() -> ExitCode {
     let (mut out, mut log) = (std::io::stdout(), std::io::stderr());
-    let result = match Arguments::parse().command {
+    let result = match with_hub(Arguments::parse().command) {
         Command::Embed(args) => {
             embed::run(&args, cache_dir(), &mut out, &mut log).map(|()| true).map_err(CommandError::from)
         }

@@ -1,6 +1,7 @@
 //! `pumice compile`: a model in, the file of its plan out. Running commands take it with `--plan` and compile nothing.
 
 use super::compiler::CompilerArgs;
+use super::hub::{HubArgs, Takes};
 use super::progress::Progress;
 use super::words::{count, whole};
 use super::{CommandError, Outcome, say};
@@ -25,7 +26,8 @@ use std::time::Instant;
 /// Arguments of `pumice compile`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct CompileArgs {
-    /// A GGUF file, or the folder of a language model or a sentence encoder in Hugging Face layout
+    /// A GGUF file, the folder of a language model or a sentence encoder in Hugging Face layout, or a name in the hub
+    /// such as ORG/REPO:Q4_K_M (feature hub)
     #[arg(value_name = "MODEL")]
     pub model: PathBuf,
     /// Where the plan goes; `-` is the standard output, and the report goes to the standard error then
@@ -64,6 +66,9 @@ pub struct CompileArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+    /// What the program knows of the hub
+    #[command(flatten)]
+    pub hub: HubArgs,
 }
 
 /// The form of `--json`.
@@ -89,7 +94,8 @@ struct Report {
 pub fn run(args: &CompileArgs, cache: Option<PathBuf>, out: &mut dyn Write, log: &mut dyn Write) -> Outcome {
     check_place(args)?;
     let target = target(args, cache)?;
-    let (model, options) = model(args)?;
+    let path = args.hub.located(&args.model, Takes::Any, &Progress::new(), log)?;
+    let (model, options) = model(args, &path)?;
     let options = options.precision(args.compiler.precision);
     let begin = Instant::now();
     let mut plan = crate::plan(&model.graph, &target, &options)?.into_plan();
@@ -167,17 +173,16 @@ fn target(args: &CompileArgs, cache: Option<PathBuf>) -> Result<Target, CommandE
 }
 
 /// The model with the ranges that its commands ask for.
-fn model(args: &CompileArgs) -> Result<(Model, Options), Error> {
-    if args.model.is_dir() && !LanguageModel::is_in_folder(&args.model)? {
+fn model(args: &CompileArgs, path: &Path) -> Result<(Model, Options), Error> {
+    if path.is_dir() && !LanguageModel::is_in_folder(path)? {
         let overrides = SentenceOverrides::default()
             .pooling(args.pooling)
             .normalize(args.normalize)
             .max_tokens(args.max_tokens);
-        let folder = EncoderFolder::open(&args.model, &overrides)?;
+        let folder = EncoderFolder::open(path, &overrides)?;
         let model = folder.model(&EncoderOptions::default().max_batch(args.batch))?;
         return Ok((model, Options::default().specializations(specialize::encoder())));
     }
-    let file =
-        LanguageModel::open(&args.model, &LanguageOptions::default().context(args.context).cache(args.kv))?;
+    let file = LanguageModel::open(path, &LanguageOptions::default().context(args.context).cache(args.kv))?;
     Ok((file.model()?, Options::default().specializations(specialize::decoder())))
 }

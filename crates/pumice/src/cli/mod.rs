@@ -4,6 +4,7 @@ pub mod compile;
 pub mod compiler;
 pub mod devices;
 pub mod doctor;
+pub mod hub;
 pub mod inspect;
 pub(crate) mod kept_table;
 pub(crate) mod progress;

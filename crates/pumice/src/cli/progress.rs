@@ -119,6 +119,18 @@ impl Progress {
         self.screen.add(bar)
     }
 
+    /// How far the bytes of `what` are: on a terminal a bar, elsewhere a line after 3 seconds and then every 10.
+    #[cfg(feature = "hub")]
+    pub(crate) fn bytes(&self, what: &str) -> ByteProgress {
+        const BAR: &str = "{bar:32} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {eta} {msg}";
+        let style = ProgressStyle::with_template(BAR);
+        let bar = self.terminal.then(|| {
+            let bar = ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            self.screen.add(bar)
+        });
+        ByteProgress { bar, what: what.to_owned(), begin: None, due: Duration::from_secs(3) }
+    }
+
     /// Does `work` with a bar that hears of a model's tensors: how many are there, of how many.
     pub(crate) fn with_tensors<T>(&self, work: impl FnOnce(&mut dyn FnMut(usize, usize)) -> T) -> T {
         let bar = self.bar(0, "tensors");
@@ -129,6 +141,70 @@ impl Progress {
         bar.finish_and_clear();
         done
     }
+}
+
+/// Bytes that come from afar.
+#[cfg(feature = "hub")]
+pub(crate) struct ByteProgress {
+    /// None where the standard error is no terminal.
+    bar: Option<ProgressBar>,
+    what: String,
+    /// When the first bytes were heard of, and how many there were: of these the rate knows nothing.
+    begin: Option<(std::time::Instant, u64)>,
+    /// Age of the work at the next line.
+    due: Duration,
+}
+
+#[cfg(feature = "hub")]
+impl ByteProgress {
+    /// So many bytes of all are there.
+    pub(crate) fn reached(&mut self, file: &str, done: u64, of: u64) {
+        let is_first = self.begin.is_none();
+        let (begin, before) = *self.begin.get_or_insert_with(|| (std::time::Instant::now(), done));
+        if let Some(bar) = &self.bar {
+            bar.set_length(of);
+            bar.set_position(done);
+            if is_first {
+                bar.reset_eta();
+            }
+            bar.set_message(file.to_owned());
+            return;
+        }
+        let elapsed = begin.elapsed();
+        if elapsed >= self.due && done < of {
+            let rate = (done - before) as f64 / elapsed.as_secs_f64();
+            self.due = elapsed + Duration::from_secs(10);
+            eprintln!("{}", line_of_bytes(&self.what, (done, of), rate));
+        }
+    }
+
+    /// Another process fetches a file.
+    pub(crate) fn waiting(&mut self, file: &str) {
+        match &self.bar {
+            Some(bar) => bar.set_message(format!("waiting for another process to fetch {file}")),
+            None => eprintln!("{}: waiting for another process to fetch {file}", self.what),
+        }
+    }
+
+    /// Nothing stays of it.
+    pub(crate) fn end(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// How far it is, how fast, and how long it still takes.
+#[cfg(feature = "hub")]
+fn line_of_bytes(what: &str, (done, of): (u64, u64), rate: f64) -> String {
+    const MIB: f64 = (1 << 20) as f64;
+    let [done_mib, of_mib, rate_mib] = [done as f64, of as f64, rate].map(|bytes| bytes / MIB);
+    let left = if rate > 0.0 {
+        format!("{:.0} s left", (of - done) as f64 / rate)
+    } else {
+        "no end seen".to_owned()
+    };
+    format!("{what}: {done_mib:.1} of {of_mib:.1} MiB, {rate_mib:.1} MiB/s, {left}")
 }
 
 /// One line that is cut where the terminal ends, so that it can be cleared.
@@ -162,6 +238,14 @@ mod tests {
         let mut schedule = Schedule::new(true);
         let reported = [0.9, 1.1, 1.2].map(|seconds| at(&mut schedule, seconds, 2).is_some());
         assert_eq!(reported, [false, true, true]);
+    }
+
+    #[cfg(feature = "hub")]
+    #[test]
+    fn bytes_are_told_with_rate_and_time_left() {
+        let told = line_of_bytes("a/b", (3 << 20, 9 << 20), (2 << 20) as f64);
+        assert_eq!(told, "a/b: 3.0 of 9.0 MiB, 2.0 MiB/s, 3 s left");
+        assert!(line_of_bytes("a/b", (0, 9), 0.0).ends_with("no end seen"));
     }
 
     /// Kernels that were compiled while a text was written put their lines into the middle of it.

@@ -2,6 +2,7 @@
 
 use crate::apart;
 use crate::cli::compiler::CompilerArgs;
+use crate::cli::hub::{HubArgs, Takes};
 use crate::cli::kept_table;
 use crate::cli::progress::Progress;
 use crate::cli::words::{count, whole};
@@ -20,7 +21,8 @@ use std::path::{Path, PathBuf};
 /// Arguments of `pumice embed`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct EmbedArgs {
-    /// A BERT, RoBERTa, XLM-R or DistilBERT sentence encoder in Hugging Face layout
+    /// A BERT, RoBERTa, XLM-R or DistilBERT sentence encoder in Hugging Face layout, or its name in the hub, ORG/REPO
+    /// (feature hub)
     #[arg(long, value_name = "DIR", required_unless_present = "seeded")]
     pub model: Option<PathBuf>,
     /// Use the small model with seeded weights, which needs no file
@@ -60,6 +62,9 @@ pub struct EmbedArgs {
     /// How the model is compiled
     #[command(flatten)]
     pub compiler: CompilerArgs,
+    /// What the program knows of the hub
+    #[command(flatten)]
+    pub hub: HubArgs,
 }
 
 /// The form of `--json`.
@@ -90,7 +95,9 @@ pub fn run(
     let progress = Progress::new();
     let choice = args.compiler.device(&args.device, cache, &progress)?;
     announce(&choice, log).map_err(printing)?;
-    let mut embedder = open(args, &choice.device, &progress)?;
+    let given = args.model.as_deref().filter(|_| !args.seeded);
+    let model = given.map(|given| args.hub.located(given, Takes::Folder, &progress, log)).transpose()?;
+    let mut embedder = open(args, model.as_deref(), &choice.device, &progress)?;
     let bar = progress.bar(texts.len(), "texts");
     let embeddings = embedder.embed(&texts, |done| bar.set_position(done as u64))?;
     bar.finish_and_clear();
@@ -213,7 +220,12 @@ pub(crate) fn explain(
     notes.iter().try_for_each(|note| writeln!(log, "note: {note}"))
 }
 
-fn open(args: &EmbedArgs, device: &Device, progress: &Progress) -> Result<Embedder, EmbedError> {
+fn open(
+    args: &EmbedArgs,
+    model: Option<&Path>,
+    device: &Device,
+    progress: &Progress,
+) -> Result<Embedder, EmbedError> {
     let overrides = SentenceOverrides::default()
         .pooling(args.pooling)
         .normalize(args.normalize)
@@ -223,7 +235,7 @@ fn open(args: &EmbedArgs, device: &Device, progress: &Progress) -> Result<Embedd
         .overrides(overrides)
         .compile(args.compiler.options())
         .plan(args.plan.as_deref().map(plan_file::load).transpose()?);
-    let Some(path) = args.model.as_deref().filter(|_| !args.seeded) else {
+    let Some(path) = model else {
         return Ok(Embedder::offline(1, device, &options)?);
     };
     Ok(progress.with_tensors(|heard| Embedder::open(path, device, &options, heard))?)

@@ -37,6 +37,15 @@ pub enum EmbedError {
         /// Why.
         source: TableError,
     },
+    /// A model that is neither here nor in the hub.
+    #[cfg(feature = "hub")]
+    #[error("`{name}` is no file or folder here; as a model of the hub: {source}")]
+    Hub {
+        /// As it was given.
+        name: String,
+        /// What the hub says.
+        source: crate::hub::HubError,
+    },
     /// An output that is an input.
     #[error(transparent)]
     Overwrite(#[from] OverwriteError),

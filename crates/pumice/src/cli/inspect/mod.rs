@@ -8,6 +8,7 @@ mod memory;
 mod show;
 mod table;
 
+use super::hub::{HubArgs, Takes};
 use super::progress::Progress;
 use super::{CommandError, Outcome};
 use crate::embed::cli::choose;
@@ -20,7 +21,8 @@ use std::path::PathBuf;
 /// Arguments of `pumice inspect`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
-    /// A GGUF file, a sentence encoder's folder in Hugging Face layout, or a safetensors file
+    /// A GGUF file, a folder in Hugging Face layout, a safetensors file, or a name in the hub such as ORG/REPO:Q4_K_M
+    /// (feature hub)
     #[arg(value_name = "FILE|DIR")]
     pub path: PathBuf,
     /// Plan a language model for so many tokens of context [default: the model's, 2048 at most]
@@ -41,6 +43,9 @@ pub struct Args {
     /// Print one JSON object, with every tensor on its own
     #[arg(long)]
     pub json: bool,
+    /// What the program knows of the hub
+    #[command(flatten)]
+    pub hub: HubArgs,
 }
 
 /// Everything that is reported, and the form of `--json`.
@@ -67,6 +72,8 @@ pub(super) struct Inspection {
 /// A path that is no model, a target or device that there is not, an output that cannot be written.
 pub fn run(args: &Args, cache: Option<PathBuf>, out: &mut dyn Write) -> Outcome {
     let target = target(args, cache)?;
+    let path = args.hub.located(&args.path, Takes::Any, &Progress::new(), &mut std::io::sink())?;
+    let args = &Args { path, ..args.clone() };
     let opened = file::open(args)?;
     let (memory, problem) = match opened.graph {
         Ok(planned) => match memory::of(&planned, &target) {

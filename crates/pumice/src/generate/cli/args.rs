@@ -2,6 +2,7 @@
 
 use crate::cli::CommandError;
 use crate::cli::compiler::CompilerArgs;
+use crate::cli::hub::HubArgs;
 use crate::cli::words::whole;
 use crate::generate::{
     CacheType, ChatSettings, JsonValue, Message, Prompt, Request, Sampler, SuggestedSampling,
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
     What is not given is what the model's makers suggest, and is printed."
 )]
 pub struct GenerateArgs {
-    /// A GGUF file, or a folder in Hugging Face layout
+    /// A GGUF file, a folder in Hugging Face layout, or a name in the hub such as ORG/REPO:Q4_K_M (feature hub)
     #[arg(long, value_name = "MODEL", required_unless_present = "seeded")]
     pub model: Option<PathBuf>,
     /// Use the small model with seeded weights, which needs no file; its text means nothing
@@ -80,6 +81,9 @@ pub struct GenerateArgs {
     /// What is known and not there yet
     #[command(flatten)]
     pub later: LaterArgs,
+    /// What the program knows of the hub
+    #[command(flatten)]
+    pub hub: HubArgs,
 }
 
 /// How tokens are chosen.

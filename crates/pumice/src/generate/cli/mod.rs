@@ -14,6 +14,7 @@ use self::lines::Editor;
 use self::report::Reported;
 use super::{GenerateOptions, Generated, Generator, Heard, LanguageOptions, Request};
 use crate::cli::CommandError;
+use crate::cli::hub::Takes;
 use crate::cli::progress::Progress;
 use crate::device::Device;
 use crate::embed::cli::announce;
@@ -59,7 +60,7 @@ pub fn run(
     let progress = Progress::new();
     let choice = args.compiler.device(&args.device, cache, &progress)?;
     announce(&choice, log)?;
-    let mut generator = open(args, &options, &choice.device, &progress)?;
+    let mut generator = open(args, &options, &choice.device, &progress, log)?;
     let request = args.request(generator.suggested_sampling(), seed, most).interrupt(interrupts.stop.clone());
     request.sampler.check().map_err(usage)?;
     tell_sampling(&generator, &request, log)?;
@@ -170,9 +171,11 @@ fn open(
     options: &GenerateOptions,
     device: &Device,
     progress: &Progress,
-) -> Result<Generator, Error> {
-    let Some(path) = args.model.as_deref().filter(|_| !args.seeded) else {
-        return Generator::offline(1, device, options);
+    log: &mut dyn Write,
+) -> Result<Generator, CommandError> {
+    let Some(given) = args.model.as_deref().filter(|_| !args.seeded) else {
+        return Ok(Generator::offline(1, device, options)?);
     };
-    progress.with_tensors(|heard| Generator::open(path, device, options, heard))
+    let path = args.hub.located(given, Takes::Any, progress, log)?;
+    Ok(progress.with_tensors(|heard| Generator::open(path, device, options, heard))?)
 }
