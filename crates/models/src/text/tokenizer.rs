@@ -144,6 +144,12 @@ impl TextTokenizer {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
+    /// The bytes that a token writes in the middle of a text; a control token's are its name. They may be a part of a
+    /// character. None for an id that is no token.
+    pub fn token_bytes(&self, id: u32) -> Option<&[u8]> {
+        ((id as usize) < self.vocab_size()).then(|| self.pieces.bytes(id))
+    }
+
     /// Decodes ids of a whole text as they arrive: all that comes out is what [`TextTokenizer::decode`] gives.
     pub fn stream(&self) -> DecodeStream {
         DecodeStream::new(self.pieces.clone())

@@ -9,6 +9,8 @@ pub mod inspect;
 pub(crate) mod kept_table;
 pub(crate) mod progress;
 pub mod selftest;
+pub(crate) mod texts;
+pub mod tokenize;
 mod trial;
 pub mod tune;
 pub(crate) mod words;

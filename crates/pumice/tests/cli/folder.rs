@@ -47,7 +47,7 @@ fn weights() -> Vec<u8> {
 }
 
 /// A folder with everything.
-fn folder(name: &str) -> PathBuf {
+pub(super) fn folder(name: &str) -> PathBuf {
     let folder = place(name);
     fs::create_dir_all(&folder).expect("a folder");
     let write = |name: &str, bytes: &[u8]| fs::write(folder.join(name), bytes).expect("written");

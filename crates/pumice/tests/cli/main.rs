@@ -8,11 +8,13 @@ mod plan_file;
 mod prepared;
 #[cfg(unix)]
 mod terminal;
+mod tokens;
 mod tune;
 
 use clap::Parser;
 use pumice::cli::CommandError;
 use pumice::cli::compile::{self, CompileArgs};
+use pumice::cli::tokenize::{self, TokenizeArgs};
 use pumice::embed::cli::{self as embed, EmbedArgs};
 use pumice::generate::cli::{self as generate, GenerateArgs, Interrupts};
 use std::fs;
@@ -23,6 +25,7 @@ enum Command {
     Compile(CompileArgs),
     Embed(EmbedArgs),
     Generate(Box<GenerateArgs>),
+    Tokenize(TokenizeArgs),
 }
 
 /// The command of these words, or what is wrong with them.
@@ -48,6 +51,7 @@ fn run(args: &[&str], stop: &Interrupts) -> Result<Written, CommandError> {
         Command::Compile(args) => _ = compile::run(&args, None, &mut out, &mut log)?,
         Command::Embed(args) => embed::run(&args, None, &mut out, &mut log)?,
         Command::Generate(args) => _ = generate::run(&args, None, stop, &mut out, &mut log)?,
+        Command::Tokenize(args) => _ = tokenize::run(&args, &mut out, &mut log)?,
     }
     Ok(Written { out, log: String::from_utf8(log).expect("text") })
 }

@@ -3,13 +3,13 @@
 use crate::cli::CommandError;
 use crate::cli::compiler::CompilerArgs;
 use crate::cli::hub::HubArgs;
+use crate::cli::texts;
 use crate::cli::words::whole;
 use crate::generate::{
     CacheType, ChatSettings, JsonValue, Message, Prompt, Request, Sampler, SuggestedSampling,
 };
 use pumice_models::TemplateArguments;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Arguments of `pumice generate`.
 #[derive(clap::Args, Clone, Debug)]
@@ -192,12 +192,7 @@ impl GenerateArgs {
     pub(super) fn task(&self, is_terminal: bool) -> Result<Task, CommandError> {
         self.later.check()?;
         let usage = |text: &str| Err(CommandError::Usage(text.to_owned()));
-        let text = match (&self.prompt, &self.file) {
-            (Some(text), _) if text == "-" => Some(read_stdin()?),
-            (Some(text), _) => Some(text.clone()),
-            (None, Some(path)) => Some(read(path)?),
-            (None, None) => None,
-        };
+        let text = texts::given(self.prompt.as_deref(), self.file.as_deref())?;
         match (text, &self.chat) {
             (Some(text), _) if text.is_empty() => {
                 usage("the text of the prompt is empty: give at least a word")
@@ -228,11 +223,11 @@ impl GenerateArgs {
             arguments.parse(argument).map_err(|e| usage("--template-arg", &e))?;
         }
         let tools: Vec<JsonValue> = match &self.tools {
-            Some(path) => serde_json::from_str(&read(path)?)
+            Some(path) => serde_json::from_str(&texts::read(path)?)
                 .map_err(|e| usage("--tools", &format!("{}: {e}; a JSON list is wanted", path.display())))?,
             None => Vec::new(),
         };
-        let template = self.template.as_deref().map(read).transpose()?;
+        let template = self.template.as_deref().map(texts::read).transpose()?;
         Ok(ChatSettings::default().template(template).tools(tools).arguments(arguments))
     }
 
@@ -266,27 +261,5 @@ impl SamplingArgs {
             .presence_penalty(self.presence_penalty)
             .frequency_penalty(self.frequency_penalty)
             .bias(self.logit_bias.clone())
-    }
-}
-
-/// No prompt comes near this.
-const TEXT_LIMIT: u64 = 64 << 20;
-
-fn read_stdin() -> Result<String, CommandError> {
-    text_of(std::io::stdin().lock(), "the standard input")
-}
-
-fn read(path: &Path) -> Result<String, CommandError> {
-    let wrong = |e| CommandError::Usage(format!("{}: {e}", path.display()));
-    text_of(std::fs::File::open(path).map_err(wrong)?, &path.display().to_string())
-}
-
-fn text_of(source: impl Read, name: &str) -> Result<String, CommandError> {
-    let mut text = String::new();
-    let read = source.take(TEXT_LIMIT + 1).read_to_string(&mut text);
-    match read {
-        Ok(n) if n as u64 <= TEXT_LIMIT => Ok(text),
-        Ok(_) => Err(CommandError::Usage(format!("{name}: more than {} MiB of text", TEXT_LIMIT >> 20))),
-        Err(e) => Err(CommandError::Usage(format!("{name}: {e}"))),
     }
 }

@@ -1,0 +1,107 @@
+//! `pumice tokenize`: the tokens of a text, as `pumice generate --prompt` reads it.
+//!
+//! In: a model (its vocabulary alone is read) and a text. Out: ids, with the bytes that each writes.
+
+use super::words::count;
+use super::{CommandError, Outcome, texts};
+use crate::error::Error;
+use pumice_models::{LanguageModel, LanguageOptions, ModelError, TextTokenizer};
+use serde::Serialize;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Arguments of `pumice tokenize`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct TokenizeArgs {
+    /// A GGUF file, or a folder in Hugging Face layout
+    #[arg(long, value_name = "MODEL")]
+    pub model: PathBuf,
+    /// The text; `-` is the standard input
+    #[arg(long, value_name = "TEXT", required_unless_present = "file")]
+    pub prompt: Option<String>,
+    /// The text of this file
+    #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
+    pub file: Option<PathBuf>,
+    /// Add no token before and after the text, such as the one that begins texts
+    #[arg(long)]
+    pub no_bos: bool,
+    /// Read control tokens that stand in the text as text
+    #[arg(long)]
+    pub no_parse_special: bool,
+    /// Print one JSON object: `tokens` (how many), `ids`, and `pieces`, each with `id`, `text`, and `bytes` where they
+    /// are no whole characters
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The form of `--json`.
+#[derive(Serialize)]
+struct Report<'r> {
+    tokens: usize,
+    ids: &'r [u32],
+    pieces: Vec<PieceReport<'r>>,
+}
+
+#[derive(Serialize)]
+struct PieceReport<'r> {
+    id: u32,
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<&'r [u8]>,
+}
+
+/// Runs the command. Tokens go to `out`; how many there are goes to `log`.
+///
+/// # Errors
+/// A model whose vocabulary cannot be read; a text that cannot be read or encoded; an output that cannot be written.
+pub fn run(args: &TokenizeArgs, out: &mut dyn Write, log: &mut dyn Write) -> Outcome {
+    let text = texts::given(args.prompt.as_deref(), args.file.as_deref())?.unwrap_or_default();
+    let tokenizer = tokenizer(args).map_err(Error::from)?;
+    let encoded = if args.no_bos {
+        tokenizer.encode(&text, !args.no_parse_special)
+    } else {
+        tokenizer.encode_prompt(&text, !args.no_parse_special)
+    };
+    let ids = encoded.map_err(|e| Error::from(ModelError::from(e)))?;
+    if args.json {
+        let pieces = ids.iter().map(|&id| PieceReport::of(&tokenizer, id)).collect();
+        let report = Report { tokens: ids.len(), ids: &ids, pieces };
+        let text = serde_json::to_string(&report).map_err(|e| CommandError::Write(e.into()))?;
+        writeln!(out, "{text}")?;
+        return Ok(true);
+    }
+    for &id in &ids {
+        writeln!(out, "{id:>7}  {}", quoted(bytes(&tokenizer, id)))?;
+    }
+    out.flush()?;
+    writeln!(log, "{}", count(ids.len(), "token"))?;
+    Ok(true)
+}
+
+fn tokenizer(args: &TokenizeArgs) -> Result<TextTokenizer, ModelError> {
+    LanguageModel::open(&args.model, &LanguageOptions::default())?.tokenizer()
+}
+
+fn bytes(tokenizer: &TextTokenizer, id: u32) -> &[u8] {
+    tokenizer.token_bytes(id).unwrap_or_default()
+}
+
+impl<'r> PieceReport<'r> {
+    fn of(tokenizer: &'r TextTokenizer, id: u32) -> PieceReport<'r> {
+        let bytes = bytes(tokenizer, id);
+        let is_text = std::str::from_utf8(bytes).is_ok();
+        PieceReport {
+            id,
+            text: String::from_utf8_lossy(bytes).into_owned(),
+            bytes: (!is_text).then_some(bytes),
+        }
+    }
+}
+
+/// Characters as they are, line ends and what cannot be seen as escapes; a part of a character as its bytes.
+fn quoted(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => format!("{text:?}"),
+        Err(_) => format!("\"{}\"", bytes.escape_ascii()),
+    }
+}
