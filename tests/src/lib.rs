@@ -14,7 +14,6 @@ pub mod growth;
 pub mod known;
 pub mod logits;
 pub mod op_suite;
-pub mod perplexity;
 pub mod planted;
 pub mod resnet;
 pub mod share;

@@ -4,6 +4,8 @@
 //!
 //! `tests/reference/tiny_decoders.py` made the folders; each has what its family has.
 
+use pumice::generate::Scorer;
+use pumice::{Device, DeviceKind};
 use pumice_compile::Options;
 use pumice_import::{Model, SafetensorsFile, WeightSource};
 use pumice_models::{CacheType, LanguageModel, LanguageOptions, ModelError, specialize};
@@ -104,6 +106,14 @@ impl Case {
         all.clone().fold(f32::MIN, f32::max) - all.fold(f32::MAX, f32::min)
     }
 
+    /// ln p of the token at a place, given those before it.
+    fn log_prob(&self, at: usize) -> f64 {
+        let logits = self.after(at - 1);
+        let largest = f64::from(logits.iter().copied().fold(f32::MIN, f32::max));
+        let sum: f64 = logits.iter().map(|&x| (f64::from(x) - largest).exp()).sum();
+        f64::from(logits[self.ids[at] as usize]) - largest - sum.ln()
+    }
+
     /// How far logits are from these, as a share of the range of all.
     fn apart(&self, logits: &[f32], expected: &[f32]) -> f32 {
         assert_eq!(logits.len(), expected.len(), "{}", self.name);
@@ -179,6 +189,33 @@ fn logits_are_those_of_transformers(fixture: &Fixture) {
     assert!(far.is_empty(), "{}", far.join("\n"));
 }
 
+/// How likely each token is: read in uneven pieces, all of them scored, or the second half.
+fn scores_are_those_of_transformers(fixture: &Fixture) {
+    let device = Device::from_runtime(fixture.device.clone(), DeviceKind::CpuDriver);
+    let mut far = Vec::new();
+    for case in cases() {
+        let options = LanguageOptions::default().cache(CacheType::F32).max_new(7);
+        let scorer = Scorer::open(&case.folder, &device, &options, &Options::default(), |_, _| {});
+        let mut scorer = scorer.unwrap_or_else(|e| panic!("{}: {e}", case.name));
+        let ids: Vec<u32> = case.ids.iter().map(|&id| id as u32).collect();
+        for from in [1, 33] {
+            let scores = scorer.log_probs(&ids, from).expect("runs");
+            assert_eq!(scores.len(), ids.len() - from, "{}", case.name);
+            let off = (from..).zip(scores).map(|(at, p)| (case.log_prob(at) - f64::from(p)).abs());
+            let worst = off.fold(0.0, f64::max);
+            if worst.is_nan() || worst > 1e-3 {
+                far.push(format!("{} from {from}: {worst:.1e}", case.name));
+            }
+        }
+    }
+    assert!(far.is_empty(), "{}", far.join("\n"));
+}
+
+#[test]
+fn scores_on_the_interpreter() {
+    scores_are_those_of_transformers(&Fixture::interpreter());
+}
+
 #[test]
 fn every_family_has_a_folder() {
     let cases = cases();
@@ -196,6 +233,11 @@ fn logits_on_the_interpreter() {
 
 mod on_device {
     use super::*;
+
+    #[test]
+    fn scores_on_vulkan() {
+        scores_are_those_of_transformers(&Fixture::vulkan());
+    }
 
     #[test]
     fn logits_on_vulkan() {

@@ -16,3 +16,8 @@ pub fn encoder() -> Cuts {
 pub fn decoder() -> Cuts {
     vec![("t".to_owned(), vec![1, 16])]
 }
+
+/// The scoring decoder's `s`: a piece of a text of which nothing is scored asks for one row.
+pub fn scores() -> Cuts {
+    vec![("s".to_owned(), vec![1])]
+}

@@ -2,16 +2,19 @@
 //!
 //! Two graphs of one model come out. [`decoder_graph`] keeps keys and values in states and takes any number of new
 //! tokens; [`recompute_graph`] has no state and sees the whole sequence every time. They must agree, which is what the
-//! model is for: examples and tests of decoding, with weights from a seed.
+//! model is for: examples and tests of decoding, with weights from a seed. [`score_graph_of`] says how likely given
+//! tokens are.
 
 mod config;
 mod layers;
+mod score;
 mod weights;
 
 pub use config::{
     DecoderConfig, Factors, FeedForward, Growth, Layer, Norm, NormKind, NormOver, QueryKeyNorm,
     RotaryFactors, Rotation, SelfAttention,
 };
+pub use score::score_graph_of;
 pub use weights::{DecoderWeights, LayerWeight, Part, Plain, WeightRole};
 
 use self::layers::{Decoder, KeyValues, choose, logits, table};
@@ -58,10 +61,7 @@ pub fn decoder_graph_of(
     let is_last = g.less(given, g.constant_scalar(DType::I32, 0.0));
     let ids = g.select(is_last, g.state_read(last), given);
 
-    let remember = |i: u64, k, v| {
-        let append = |name: &str, x| append_to_cache(&g, config, (i, name), x, position);
-        KeyValues { k: append("k_cache", k), v: append("v_cache", v), len: Some(end) }
-    };
+    let remember = |i, k, v| remembered(&g, config, i, [k, v], (position, end));
     let x = Decoder { config, weights, position, factors: OnceCell::new(), remember }.decode(table, ids);
     let tail = g.narrow(x, 1, t - DimExpr::constant(1), 1);
     let logits = logits(config, &weights, table, g.reshape(tail, &[1, config.hidden as i64]));
@@ -71,6 +71,18 @@ pub fn decoder_graph_of(
     g.state_write(last, next);
     outputs(&g, config, logits, next);
     Ok(g.build()?)
+}
+
+/// Keys and values of a layer, the new ones in its caches from `position` on; they are valid up to `end`.
+fn remembered(
+    g: &GraphBuilder,
+    config: &DecoderConfig,
+    i: u64,
+    [k, v]: [Value; 2],
+    (position, end): (Value, Value),
+) -> KeyValues {
+    let append = |name: &str, x| append_to_cache(g, config, (i, name), x, position);
+    KeyValues { k: append("k_cache", k), v: append("v_cache", v), len: Some(end) }
 }
 
 /// Keys or values of new tokens, in a layer's cache of that name.

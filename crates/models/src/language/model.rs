@@ -5,7 +5,7 @@ use super::fingerprint::{self, Fingerprint};
 use super::options::LanguageOptions;
 use super::source::Source;
 use super::suggested::SuggestedSampling;
-use crate::decoder::{DecoderConfig, DecoderWeights, decoder_graph_of, recompute_graph_of};
+use crate::decoder::{DecoderConfig, DecoderWeights, decoder_graph_of, recompute_graph_of, score_graph_of};
 use crate::error::{ModelError, Note};
 use crate::text::{ChatTemplates, TextTokenizer};
 use pumice_import::Model;
@@ -128,6 +128,14 @@ impl LanguageModel {
     /// As [`LanguageModel::model`].
     pub fn recompute_model(self) -> Result<Model, ModelError> {
         self.build(recompute_graph_of)
+    }
+
+    /// The graph of [`score_graph_of`] over the model's tensors: how likely given tokens are.
+    ///
+    /// # Errors
+    /// As [`LanguageModel::model`].
+    pub fn score_model(self) -> Result<Model, ModelError> {
+        self.build(score_graph_of)
     }
 
     fn build(self, graph: Build) -> Result<Model, ModelError> {

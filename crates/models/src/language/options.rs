@@ -36,6 +36,14 @@ impl CacheType {
     /// The types with their names.
     pub const ALL: [(&'static str, CacheType); 2] = [("f16", CacheType::F16), ("f32", CacheType::F32)];
 
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            CacheType::F16 => "f16",
+            CacheType::F32 => "f32",
+        }
+    }
+
     /// The type of a state that holds them.
     pub fn dtype(self) -> DType {
         match self {

@@ -113,6 +113,11 @@ impl TextTokenizer {
         Ok(self.frame.prompt(self.encode(text, parse_special)?))
     }
 
+    /// What stands before every prompt: the token that begins texts, where the model wants one.
+    pub fn before_prompts(&self) -> &[u32] {
+        &self.frame.before
+    }
+
     /// A conversation with the token that begins a text, where the model wants one and there is none. From a folder its
     /// template alone decides.
     pub(super) fn begun(&self, ids: Vec<u32>) -> Vec<u32> {

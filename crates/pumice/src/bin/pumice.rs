@@ -6,7 +6,9 @@
 
 use clap::{Parser, Subcommand};
 use pumice::cli::hub::HubAccess;
-use pumice::cli::{CommandError, compile, devices, doctor, inspect, selftest, tokenize, tune};
+use pumice::cli::{
+    CommandError, compile, devices, doctor, inspect, perplexity, selftest, tokenize, tune,
+};
 use pumice::embed::cli as embed;
 use pumice::generate::cli::{self as generate, Interrupts};
 use std::env::var_os;
@@ -29,6 +31,8 @@ enum Command {
     Embed(embed::EmbedArgs),
     /// Continue a text, answer a message or talk with a language model
     Generate(Box<generate::GenerateArgs>),
+    /// Say how surprised a language model is by a text
+    Perplexity(perplexity::PerplexityArgs),
     /// Print the tokens of a text, as a language model reads it
     Tokenize(tokenize::TokenizeArgs),
     /// Compile a model to a plan that embed and generate run without compiling
@@ -121,6 +125,7 @@ fn main() -> ExitCode {
             embed::run(&args, cache_dir(), &mut out, &mut log).map(|()| true).map_err(CommandError::from)
         }
         Command::Generate(args) => generate::run(&args, cache_dir(), interrupts(), &mut out, &mut log),
+        Command::Perplexity(args) => perplexity::run(&args, cache_dir(), &mut out, &mut log),
         Command::Tokenize(args) => tokenize::run(&args, &mut out, &mut log),
         Command::Compile(args) => compile::run(&args, cache_dir(), &mut out, &mut log),
         Command::Inspect(args) => inspect::run(&args, cache_dir(), &mut out),

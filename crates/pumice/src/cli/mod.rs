@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod hub;
 pub mod inspect;
 pub(crate) mod kept_table;
+pub mod perplexity;
 pub(crate) mod progress;
 pub mod selftest;
 pub(crate) mod texts;

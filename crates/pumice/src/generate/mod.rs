@@ -13,9 +13,11 @@ mod loaded;
 mod log_probs;
 mod logits;
 mod options;
+mod perplexity;
 mod reading;
 mod request;
 mod saved;
+mod scorer;
 mod seeded;
 mod stop;
 
@@ -23,11 +25,13 @@ pub use answer::Answer;
 pub use chat::ChatSettings;
 pub use conversation::Conversation;
 pub use options::GenerateOptions;
+pub use perplexity::{Perplexity, windows};
 pub use pumice_models::{
     CacheType, JsonValue, LanguageOptions, Message, Sampler, SuggestedSampling, TemplateArguments, TextError,
 };
 pub use request::{End, Generated, Heard, Piece, Prompt, Request, Token, TokenLogProb};
 pub use saved::SavedError;
+pub use scorer::Scorer;
 
 use self::loaded::{LoadedModel, TextSide};
 use crate::device::{Device, DeviceKind};

@@ -6,6 +6,7 @@ mod first_contact;
 mod folder;
 mod plan_file;
 mod prepared;
+mod scored;
 #[cfg(unix)]
 mod terminal;
 mod tokens;
@@ -14,6 +15,7 @@ mod tune;
 use clap::Parser;
 use pumice::cli::CommandError;
 use pumice::cli::compile::{self, CompileArgs};
+use pumice::cli::perplexity::{self, PerplexityArgs};
 use pumice::cli::tokenize::{self, TokenizeArgs};
 use pumice::embed::cli::{self as embed, EmbedArgs};
 use pumice::generate::cli::{self as generate, GenerateArgs, Interrupts};
@@ -25,6 +27,7 @@ enum Command {
     Compile(CompileArgs),
     Embed(EmbedArgs),
     Generate(Box<GenerateArgs>),
+    Perplexity(PerplexityArgs),
     Tokenize(TokenizeArgs),
 }
 
@@ -51,6 +54,7 @@ fn run(args: &[&str], stop: &Interrupts) -> Result<Written, CommandError> {
         Command::Compile(args) => _ = compile::run(&args, None, &mut out, &mut log)?,
         Command::Embed(args) => embed::run(&args, None, &mut out, &mut log)?,
         Command::Generate(args) => _ = generate::run(&args, None, stop, &mut out, &mut log)?,
+        Command::Perplexity(args) => _ = perplexity::run(&args, None, &mut out, &mut log)?,
         Command::Tokenize(args) => _ = tokenize::run(&args, &mut out, &mut log)?,
     }
     Ok(Written { out, log: String::from_utf8(log).expect("text") })
