@@ -7,7 +7,7 @@
 use clap::{Parser, Subcommand};
 use pumice::cli::hub::HubAccess;
 use pumice::cli::{
-    CommandError, compile, devices, doctor, inspect, perplexity, selftest, tokenize, tune,
+    CommandError, bench, compile, devices, doctor, inspect, perplexity, selftest, tokenize, tune,
 };
 use pumice::embed::cli as embed;
 use pumice::generate::cli::{self as generate, Interrupts};
@@ -31,6 +31,8 @@ enum Command {
     Embed(embed::EmbedArgs),
     /// Continue a text, answer a message or talk with a language model
     Generate(Box<generate::GenerateArgs>),
+    /// Measure how fast a language model reads prompts and makes tokens
+    Bench(bench::BenchArgs),
     /// Say how surprised a language model is by a text
     Perplexity(perplexity::PerplexityArgs),
     /// Print the tokens of a text, as a language model reads it
@@ -125,6 +127,7 @@ fn main() -> ExitCode {
             embed::run(&args, cache_dir(), &mut out, &mut log).map(|()| true).map_err(CommandError::from)
         }
         Command::Generate(args) => generate::run(&args, cache_dir(), interrupts(), &mut out, &mut log),
+        Command::Bench(args) => bench::run(&args, cache_dir(), &mut out, &mut log),
         Command::Perplexity(args) => perplexity::run(&args, cache_dir(), &mut out, &mut log),
         Command::Tokenize(args) => tokenize::run(&args, &mut out, &mut log),
         Command::Compile(args) => compile::run(&args, cache_dir(), &mut out, &mut log),

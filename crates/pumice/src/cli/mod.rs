@@ -1,5 +1,6 @@
 //! The commands of the `pumice` binary, as functions: arguments in, text to a writer, whether all is well out.
 
+pub mod bench;
 pub mod compile;
 pub mod compiler;
 pub mod devices;

@@ -5,6 +5,8 @@
 
 mod ahead;
 mod answer;
+#[cfg(feature = "cli")]
+mod bare;
 mod chat;
 #[cfg(feature = "cli")]
 pub mod cli;

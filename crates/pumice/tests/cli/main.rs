@@ -1,6 +1,7 @@
 //! Commands from arguments to output, on the interpreter.
 
 mod apart;
+mod benched;
 mod compiler;
 mod first_contact;
 mod folder;
@@ -14,6 +15,7 @@ mod tune;
 
 use clap::Parser;
 use pumice::cli::CommandError;
+use pumice::cli::bench::{self, BenchArgs};
 use pumice::cli::compile::{self, CompileArgs};
 use pumice::cli::perplexity::{self, PerplexityArgs};
 use pumice::cli::tokenize::{self, TokenizeArgs};
@@ -24,6 +26,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Parser)]
 enum Command {
+    Bench(BenchArgs),
     Compile(CompileArgs),
     Embed(EmbedArgs),
     Generate(Box<GenerateArgs>),
@@ -51,6 +54,7 @@ struct Written {
 fn run(args: &[&str], stop: &Interrupts) -> Result<Written, CommandError> {
     let (mut out, mut log) = (Vec::new(), Vec::new());
     match parsed(args).unwrap_or_else(|e| panic!("{e}")) {
+        Command::Bench(args) => _ = bench::run(&args, None, &mut out, &mut log)?,
         Command::Compile(args) => _ = compile::run(&args, None, &mut out, &mut log)?,
         Command::Embed(args) => embed::run(&args, None, &mut out, &mut log)?,
         Command::Generate(args) => _ = generate::run(&args, None, stop, &mut out, &mut log)?,
