@@ -71,6 +71,9 @@ fn with_hub(mut command: Command) -> Command {
         Command::Generate(args) => args.hub.access = hub(),
         Command::Compile(args) => args.hub.access = hub(),
         Command::Inspect(args) => args.hub.access = hub(),
+        Command::Tokenize(args) => args.hub.access = hub(),
+        Command::Perplexity(args) => args.hub.access = hub(),
+        Command::Bench(args) => args.hub.access = hub(),
         Command::Devices(_) | Command::Doctor(_) | Command::Tune(_) | Command::Selftest(_) => {}
     }
     command

@@ -1,6 +1,7 @@
 //! `pumice perplexity`: how surprised a language model is by a text, in the way of llama.cpp's `llama-perplexity`.
 
 use super::compiler::CompilerArgs;
+use super::hub::{HubArgs, Takes};
 use super::progress::Progress;
 use super::words::{count, whole};
 use super::{CommandError, Outcome, say, texts};
@@ -27,6 +28,9 @@ pub struct PerplexityArgs {
     /// A GGUF file, or a folder in Hugging Face layout
     #[arg(long, value_name = "MODEL")]
     pub model: PathBuf,
+    /// What the program knows of the hub
+    #[command(flatten)]
+    pub hub: HubArgs,
     /// The text; `-` is the standard input
     #[arg(long, value_name = "TEXT")]
     pub file: PathBuf,
@@ -89,13 +93,14 @@ pub fn run(
     }
     let text = text(args)?;
     let options = LanguageOptions::default().context(args.context).cache(args.kv);
-    let mut model = LanguageModel::open(&args.model, &options).map_err(Error::from)?;
+    let progress = Progress::new();
+    let path = args.hub.located(&args.model, Takes::Any, &progress, log)?;
+    let mut model = LanguageModel::open(path, &options).map_err(Error::from)?;
     let tokenizer = model.tokenizer().map_err(Error::from)?;
     let ids =
         tokenizer.encode_prompt(&text, false).map_err(|e: TextError| Error::from(ModelError::from(e)))?;
     check_length(ids.len(), args.context)?;
     let notes = std::mem::take(&mut model.notes);
-    let progress = Progress::new();
     let choice = args.compiler.device(&args.device, cache, &progress)?;
     announce(&choice, log)?;
     let mut scorer =

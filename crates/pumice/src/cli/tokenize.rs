@@ -2,13 +2,15 @@
 //!
 //! In: a model (its vocabulary alone is read) and a text. Out: ids, with the bytes that each writes.
 
+use super::hub::{HubArgs, Takes};
+use super::progress::Progress;
 use super::words::count;
 use super::{CommandError, Outcome, texts};
 use crate::error::Error;
 use pumice_models::{LanguageModel, LanguageOptions, ModelError, TextTokenizer};
 use serde::Serialize;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `pumice tokenize`.
 #[derive(clap::Args, Clone, Debug)]
@@ -16,6 +18,9 @@ pub struct TokenizeArgs {
     /// A GGUF file, or a folder in Hugging Face layout
     #[arg(long, value_name = "MODEL")]
     pub model: PathBuf,
+    /// What the program knows of the hub
+    #[command(flatten)]
+    pub hub: HubArgs,
     /// The text; `-` is the standard input
     #[arg(long, value_name = "TEXT", required_unless_present = "file")]
     pub prompt: Option<String>,
@@ -56,7 +61,8 @@ struct PieceReport<'r> {
 /// A model whose vocabulary cannot be read; a text that cannot be read or encoded; an output that cannot be written.
 pub fn run(args: &TokenizeArgs, out: &mut dyn Write, log: &mut dyn Write) -> Outcome {
     let text = texts::given(args.prompt.as_deref(), args.file.as_deref())?.unwrap_or_default();
-    let tokenizer = tokenizer(args).map_err(Error::from)?;
+    let model = args.hub.located(&args.model, Takes::Any, &Progress::new(), log)?;
+    let tokenizer = tokenizer(&model).map_err(Error::from)?;
     let encoded = if args.no_bos {
         tokenizer.encode(&text, !args.no_parse_special)
     } else {
@@ -78,8 +84,8 @@ pub fn run(args: &TokenizeArgs, out: &mut dyn Write, log: &mut dyn Write) -> Out
     Ok(true)
 }
 
-fn tokenizer(args: &TokenizeArgs) -> Result<TextTokenizer, ModelError> {
-    LanguageModel::open(&args.model, &LanguageOptions::default())?.tokenizer()
+fn tokenizer(model: &Path) -> Result<TextTokenizer, ModelError> {
+    LanguageModel::open(model, &LanguageOptions::default())?.tokenizer()
 }
 
 fn bytes(tokenizer: &TextTokenizer, id: u32) -> &[u8] {

@@ -2,6 +2,7 @@
 
 use crate::cli::CommandError;
 use crate::cli::compiler::CompilerArgs;
+use crate::cli::hub::HubArgs;
 use crate::cli::words::whole;
 use crate::generate::CacheType;
 use std::path::PathBuf;
@@ -23,6 +24,9 @@ pub struct BenchArgs {
     /// A GGUF file, or a folder in Hugging Face layout; no vocabulary is needed
     #[arg(long, short, value_name = "MODEL", required_unless_present = "seeded")]
     pub model: Option<PathBuf>,
+    /// What the program knows of the hub
+    #[command(flatten)]
+    pub hub: HubArgs,
     /// Use the small model with seeded weights, which needs no file
     #[arg(long, alias = "offline", conflicts_with = "model")]
     pub seeded: bool,
@@ -99,6 +103,12 @@ impl Test {
 }
 
 impl BenchArgs {
+    /// The same for the model at this path.
+    pub(super) fn of(mut self, model: Option<PathBuf>) -> BenchArgs {
+        self.model = model;
+        self
+    }
+
     /// The tests, depth by depth.
     ///
     /// # Errors
