@@ -74,7 +74,7 @@ fn a_fork_takes_the_states_along() {
     let loaded = load(&device).unwrap();
     let mut a = session(&loaded, 0, 0).unwrap();
     a.run(0, &bindings(0), 2).unwrap();
-    let mut b = a.fork().unwrap();
+    let mut b = a.fork(&[span(RegionKind::States, 0)]).unwrap();
     b.write(span(RegionKind::IoIn, 0), &bytes(&x_values())).unwrap();
     write_frame(b.as_mut(), 0, 0).unwrap();
     b.run(0, &bindings(0), 1).unwrap();
