@@ -156,6 +156,30 @@ pub enum ImportError {
         /// Its bytes.
         bytes: u64,
     },
+    /// A tensor that another file has in another layout, which this one cannot be brought into.
+    #[error(
+        "{origin}: tensor `{tensor}`, {encoding} of extents {shape:?}, cannot be brought into the layout of a GGUF file"
+    )]
+    Relaid {
+        /// The source.
+        origin: String,
+        /// The tensor.
+        tensor: String,
+        /// How it is stored.
+        encoding: pumice_types::Encoding,
+        /// Its extents.
+        shape: Vec<u64>,
+    },
+    /// Values that an encoding does not hold.
+    #[error("{origin}: tensor `{tensor}`: {source}")]
+    Encode {
+        /// The source.
+        origin: String,
+        /// The tensor.
+        tensor: String,
+        /// Why not.
+        source: crate::encode::EncodeError,
+    },
     /// Weights that cannot be made up for a graph.
     #[error("no weights can be made for parameter `{tensor}`: {reason}")]
     Unmakeable {

@@ -5,8 +5,12 @@
 //! for it, names that a file gives for other files stay inside the model's folder, and whatever is wrong is an
 //! [`ImportError`] that names the file, the thing in it and the remedy. Files are read, never mapped.
 //!
+//! Tools write files: [`GgufWriter`], and [`encode`](mod@encode) from f32 to blocks.
+//!
 //! Nothing here knows an architecture: what a configuration means is the business of `pumice-models`.
 
+pub mod encode;
+pub mod encoded;
 pub mod error;
 pub mod folder;
 pub mod fuzz;
@@ -15,6 +19,7 @@ pub mod kind;
 pub mod memory;
 pub mod model;
 pub mod onnx;
+pub mod relaid;
 pub mod renamed;
 pub mod safetensors;
 pub mod seeded;
@@ -24,6 +29,8 @@ pub mod source;
 /// Keys or tensors of one file. The largest models in use have 140,000 tensors (2026).
 pub const ENTRIES_LIMIT: usize = 1 << 20;
 
+pub use encode::EncodeError;
+pub use encoded::EncodedWeights;
 pub use error::{FormatProblem, GgufPlace, GgufProblem, GgufWriteError, ImportError, IndexProblem};
 pub use folder::ModelFolder;
 pub use gguf::{
@@ -32,6 +39,7 @@ pub use gguf::{
 pub use kind::FileKind;
 pub use memory::MemoryWeights;
 pub use model::Model;
+pub use relaid::{Relaid, RelaidWeights};
 pub use renamed::RenamedWeights;
 pub use safetensors::SafetensorsFile;
 pub use seeded::SeededWeights;

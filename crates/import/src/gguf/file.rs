@@ -61,6 +61,11 @@ impl<R> Reader<R> {
         &self.header.metadata
     }
 
+    /// The file, as it was named.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Every tensor with its name, in the order of the file; also those of types that are not read.
     pub fn tensors(&self) -> impl ExactSizeIterator<Item = (&str, &GgufTensor)> {
         self.header.tensors.iter().map(|(name, tensor)| (name.as_str(), tensor))

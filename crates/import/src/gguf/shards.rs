@@ -58,6 +58,11 @@ impl GgufModel {
         }
     }
 
+    /// The files that the model is read from, the first named first.
+    pub fn paths(&self) -> Vec<&Path> {
+        self.shards.iter().map(|shard| shard.path()).collect()
+    }
+
     /// What the first file says of the model.
     pub fn metadata(&self) -> &GgufMetadata {
         self.shards[0].metadata()

@@ -55,6 +55,16 @@ impl GgufWriter {
         GgufWriter { metadata: GgufMetadata::new(Path::new("")), tensors: IndexMap::new() }
     }
 
+    /// The metadata that was added.
+    pub fn described(&self) -> &GgufMetadata {
+        &self.metadata
+    }
+
+    /// Extents of a tensor that was added, outermost first.
+    pub fn shape(&self, tensor: &str) -> Option<&[u64]> {
+        self.tensors.get(tensor).map(|(_, info)| info.shape.as_slice())
+    }
+
     /// Adds a value under a new key. `general.alignment`, a u32, is what the tensors' offsets are multiples of; without
     /// it they are multiples of 32.
     ///
