@@ -5,6 +5,7 @@
 //! after it was found consistent with the other files; otherwise a [`ModelError`] names file, field and remedy.
 
 pub mod config;
+pub mod convert;
 pub mod decoder;
 pub mod encoder;
 pub mod error;
@@ -17,6 +18,7 @@ pub mod text;
 pub mod tokenizer;
 
 pub use config::{Activation, EncoderConfig, Family};
+pub use convert::{Conversion, ConvertedTensor, QUANTIZATIONS};
 pub use encoder::{EncoderFolder, EncoderOptions, encoder_graph};
 pub use error::{ModelError, Note};
 pub use language::{CacheType, Fingerprint, LanguageModel, LanguageOptions, SuggestedSampling};

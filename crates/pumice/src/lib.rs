@@ -64,8 +64,8 @@ pub use pumice_compile::{Barriers, CompileError, OptOptions, Options, Unsupporte
 pub use pumice_cpu_ref::RefHostOps;
 pub use pumice_import::model::MismatchError;
 pub use pumice_import::{
-    FileKind, FormatProblem, GgufFile, GgufPlace, GgufProblem, ImportError, IndexProblem, MemoryWeights,
-    Model, SafetensorsFile, WeightInfo, WeightSource,
+    EncodeError, FileKind, FormatProblem, GgufFile, GgufPlace, GgufProblem, GgufWriteError, ImportError,
+    IndexProblem, MemoryWeights, Model, SafetensorsFile, WeightInfo, WeightSource,
 };
 pub use pumice_ir::{
     AttrError, BuildError, BuildErrors, CallSite, Constraint, CountRange, EntryError, Feed, FeedKind, Fill,
@@ -75,8 +75,8 @@ pub use pumice_ir::{
 };
 #[cfg(feature = "models")]
 pub use pumice_models::{
-    CacheType, EncoderOptions, JsonValue, LanguageOptions, Message, ModelError, Note, Pooling, Sampler,
-    SentenceOverrides, TextError,
+    CacheType, Conversion, ConvertedTensor, EncoderOptions, JsonValue, LanguageOptions, Message, ModelError,
+    Note, Pooling, Sampler, SentenceOverrides, TextError,
 };
 pub use pumice_plan::check::CheckError;
 pub use pumice_plan::kernel::{Feature, RegisterError};

@@ -109,8 +109,8 @@ fn sums<const N: usize>(values: &[f32], terms: impl Fn(f32) -> [f32; N]) -> [f32
     const LANES: usize = 8;
     let mut lanes = [[0f32; LANES]; N];
     for eight in values.chunks_exact(LANES) {
-        for lane in 0..LANES {
-            let all = terms(eight[lane]);
+        for (lane, &x) in eight.iter().enumerate() {
+            let all = terms(x);
             (0..N).for_each(|i| lanes[i][lane] += all[i]);
         }
     }

@@ -10,7 +10,9 @@ use super::{CONFIG, family_of};
 use crate::decoder::DecoderConfig;
 use crate::error::ModelError;
 use crate::sentence::CONFIG_LIMIT;
-use crate::text::{ChatTemplates, FolderSettings, JsonValue, TextError, TextTokenizer};
+use crate::text::{
+    ChatTemplates, FolderSettings, JsonValue, TextError, TextTokenizer, TokenizerFiles, VocabularyKeys,
+};
 use pumice_import::{ImportError, Model, ModelFolder, WeightSource};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -36,6 +38,37 @@ impl LanguageFolder {
         let files = ModelFolder::open(path)?;
         let read = Read::of_config(&files.file(CONFIG), &config_text(&files)?, options)?;
         Ok((LanguageFolder { files }, read))
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        self.files.path()
+    }
+
+    /// What the folder is called.
+    pub fn name(&self) -> &str {
+        self.path().file_name().and_then(|name| name.to_str()).unwrap_or("model")
+    }
+
+    /// The vocabulary as keys of a GGUF file, for a table of so many rows; none where the folder has none.
+    pub fn vocabulary_keys(&self, rows: u64) -> Result<Option<VocabularyKeys>, ModelError> {
+        let (json, sentencepiece) = (self.files.file(TOKENIZER), self.files.file(SENTENCEPIECE));
+        let text = self.files.read_text(TOKENIZER, VOCABULARY_LIMIT)?;
+        let bytes = self.files.read_bytes(SENTENCEPIECE, VOCABULARY_LIMIT)?;
+        let files = TokenizerFiles {
+            json: text.as_deref().map(|text| (json.as_path(), text)),
+            sentencepiece: bytes.as_deref().map(|bytes| (sentencepiece.as_path(), bytes)),
+            settings: &self.settings()?,
+            rows,
+        };
+        Ok(files.keys()?)
+    }
+
+    /// What the folder says of its tokenizer beside its file.
+    fn settings(&self) -> Result<FolderSettings, ModelError> {
+        let config = self.files.read_text(TOKENIZER_CONFIG, CONFIG_LIMIT)?;
+        let read = |text: String| FolderSettings::from_json(&self.files.file(TOKENIZER_CONFIG), &text);
+        Ok(config.map(read).transpose()?.unwrap_or_default())
     }
 
     /// The file of the vocabulary.
@@ -74,9 +107,7 @@ impl LanguageFolder {
 
     /// The folder's tokenizer: `tokenizer.json`, else `tokenizer.model`, with what `tokenizer_config.json` says.
     pub fn tokenizer(&self) -> Result<TextTokenizer, ModelError> {
-        let config = self.files.read_text(TOKENIZER_CONFIG, CONFIG_LIMIT)?;
-        let read = |text: String| FolderSettings::from_json(&self.files.file(TOKENIZER_CONFIG), &text);
-        let settings = config.map(read).transpose()?.unwrap_or_default();
+        let settings = self.settings()?;
         if let Some(text) = self.files.read_text(TOKENIZER, VOCABULARY_LIMIT)? {
             return Ok(TextTokenizer::from_json(&self.files.file(TOKENIZER), &text, &settings)?);
         }
@@ -140,7 +171,7 @@ impl LanguageFolder {
     }
 
     /// A file that holds an object, if it is there.
-    fn object(&self, name: &str) -> Result<Option<Map<String, Value>>, ModelError> {
+    pub fn object(&self, name: &str) -> Result<Option<Map<String, Value>>, ModelError> {
         let Some(text) = self.files.read_text(name, CONFIG_LIMIT)? else { return Ok(None) };
         let json = |source| ImportError::Json { path: self.files.file(name), source };
         Ok(Some(serde_json::from_str(&text).map_err(json)?))
@@ -180,7 +211,7 @@ impl LanguageFolder {
         Err(self.wrong(CONFIG, family.sizes.layers, problem))
     }
 
-    fn wrong(&self, file: &str, field: &str, problem: String) -> ModelError {
+    pub fn wrong(&self, file: &str, field: &str, problem: String) -> ModelError {
         let (file, remedy) = (self.files.file(file), SAME_MODEL.to_owned());
         ModelError::Field { file, field: field.to_owned(), problem, remedy }
     }

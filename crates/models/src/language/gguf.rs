@@ -5,12 +5,12 @@ use super::family::{Family, Gguf};
 use super::keys::Said;
 use crate::decoder::{DecoderConfig, Factors, Layer, RotaryFactors};
 use crate::error::ModelError;
-use pumice_import::{GgufArray, GgufModel, GgufValue, WeightSource};
+use pumice_import::{GgufArray, GgufMetadata, GgufModel, GgufValue, GgufWriter};
 use serde_json::{Map, Number, Value, json};
 use std::path::Path;
 
 /// Keys that every architecture spells alike, and what a `config.json` calls them.
-const COMMON: &[(&str, &str)] = &[
+pub(super) const COMMON: &[(&str, &str)] = &[
     ("vocab_size", "vocab_size"),
     ("context_length", "max_position_embeddings"),
     ("embedding_length", "hidden_size"),
@@ -56,9 +56,39 @@ const OFF_AT_1: &[&str] = &["logit_scale", "residual_scale", "embedding_scale", 
 /// Elements of a list that is about layers.
 const MOST: usize = 1024;
 
+/// What is known of a file before any of its values is read.
+pub(super) trait Described {
+    /// Its keys.
+    fn metadata(&self) -> &GgufMetadata;
+
+    /// Extents of a tensor, if it has it.
+    fn shape(&self, tensor: &str) -> Option<&[u64]>;
+}
+
+impl Described for GgufModel {
+    fn metadata(&self) -> &GgufMetadata {
+        GgufModel::metadata(self)
+    }
+
+    fn shape(&self, tensor: &str) -> Option<&[u64]> {
+        self.tensors().find(|(name, _)| *name == tensor).map(|(_, found)| found.shape.as_slice())
+    }
+}
+
+/// A file that is about to be written.
+impl Described for GgufWriter {
+    fn metadata(&self) -> &GgufMetadata {
+        self.described()
+    }
+
+    fn shape(&self, tensor: &str) -> Option<&[u64]> {
+        GgufWriter::shape(self, tensor)
+    }
+}
+
 /// A file that is read.
 pub(super) struct GgufSettings<'f> {
-    pub file: &'f GgufModel,
+    pub file: &'f dyn Described,
     pub path: &'f Path,
     pub architecture: &'f str,
     pub gguf: &'static Gguf,
@@ -84,9 +114,9 @@ impl GgufSettings<'_> {
             said.own.push((to.to_owned(), key.to_owned()));
         }
         for (tensor, flag) in self.gguf.flags {
-            said.map.insert((*flag).to_owned(), self.file.contains(tensor).into());
+            said.map.insert((*flag).to_owned(), self.file.shape(tensor).is_some().into());
         }
-        let tied = !self.file.contains("output.weight");
+        let tied = self.file.shape("output.weight").is_none();
         said.map.insert("tie_word_embeddings".to_owned(), tied.into());
         if let Some(rows) = self.rows("token_embd.weight") {
             said.map.insert("vocab_size".to_owned(), rows.into());
@@ -182,7 +212,7 @@ impl GgufSettings<'_> {
             ("rope_factors_long.weight", is_long, RotaryFactors::Long),
             ("rope_factors_short.weight", !is_long, RotaryFactors::Short),
         ];
-        let found = stored.into_iter().find(|(name, chosen, _)| *chosen && self.file.contains(name));
+        let found = stored.into_iter().find(|(name, chosen, _)| *chosen && self.file.shape(name).is_some());
         if let Some((_, _, which)) = found {
             rotation.factors = Factors::Stored(which);
         }
@@ -201,8 +231,7 @@ impl GgufSettings<'_> {
     }
 
     fn rows(&self, tensor: &str) -> Option<u64> {
-        let (_, found) = self.file.tensors().find(|(name, _)| *name == tensor)?;
-        found.shape.first().copied()
+        self.file.shape(tensor)?.first().copied()
     }
 
     fn value(&self, key: &str, value: &GgufValue) -> Result<Value, ModelError> {

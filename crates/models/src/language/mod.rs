@@ -18,11 +18,13 @@ mod source;
 mod suggested;
 mod vocabulary;
 mod weights;
+mod written;
 
 pub use fingerprint::Fingerprint;
 pub use model::LanguageModel;
 pub use options::{CacheType, DEFAULT_CONTEXT, LanguageOptions};
 pub use suggested::SuggestedSampling;
+pub(crate) use written::Written;
 
 use self::family::{Basics, Family};
 use self::keys::{Keys, Said};

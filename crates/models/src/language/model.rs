@@ -5,6 +5,7 @@ use super::fingerprint::{self, Fingerprint};
 use super::options::LanguageOptions;
 use super::source::Source;
 use super::suggested::SuggestedSampling;
+use super::written::{Written, written};
 use crate::decoder::{DecoderConfig, DecoderWeights, decoder_graph_of, recompute_graph_of, score_graph_of};
 use crate::error::{ModelError, Note};
 use crate::text::{ChatTemplates, TextTokenizer};
@@ -136,6 +137,18 @@ impl LanguageModel {
     /// As [`LanguageModel::model`].
     pub fn score_model(self) -> Result<Model, ModelError> {
         self.build(score_graph_of)
+    }
+
+    /// The model as a GGUF file has it; none of a model that is one.
+    pub(crate) fn written(self) -> Result<Option<Written>, ModelError> {
+        let LanguageModel { source, family, config, trained_context, notes } = self;
+        match &source {
+            Source::File(_) => Ok(None),
+            Source::Folder(folder) => {
+                let read = Read { family, config, trained_context, notes };
+                written(folder, &read).map(Some)
+            }
+        }
     }
 
     fn build(self, graph: Build) -> Result<Model, ModelError> {

@@ -64,7 +64,7 @@ impl TextTokenizer {
 }
 
 /// Without what a file may ask for that has no place here: cut texts, filled rows, chance.
-fn read(text: &str) -> Result<Tokenizer, String> {
+pub(super) fn read(text: &str) -> Result<Tokenizer, String> {
     let mut inner = fenced(|| Tokenizer::from_bytes(text.as_bytes()))?;
     inner.with_padding(None);
     fenced(|| inner.with_truncation(None).map(|_| ()))?;
@@ -89,7 +89,7 @@ fn supported(model: &ModelWrapper) -> Result<(), String> {
 }
 
 /// Tokens by id, without a text where an id has none, and their kinds.
-fn vocabulary(inner: &Tokenizer) -> Result<(Vec<String>, Vec<TokenKind>), String> {
+pub(super) fn vocabulary(inner: &Tokenizer) -> Result<(Vec<String>, Vec<TokenKind>), String> {
     let ids = inner.get_vocab(true);
     let most = ids.values().max().map_or(0, |&id| id as usize);
     if ids.is_empty() || most >= MOST_TOKENS {
@@ -116,7 +116,7 @@ fn vocabulary(inner: &Tokenizer) -> Result<(Vec<String>, Vec<TokenKind>), String
 }
 
 /// What the post-processor puts around a text, changed as the settings say.
-fn frame(
+pub(super) fn frame(
     inner: &Tokenizer,
     settings: &FolderSettings,
     bos: Option<u32>,

@@ -44,6 +44,7 @@ pub mod templates;
 pub mod tokenizer;
 pub mod value;
 pub mod vocabulary;
+mod written;
 
 pub use chat::ChatTemplate;
 pub use draw::Draws;
@@ -58,3 +59,4 @@ pub use templates::ChatTemplates;
 pub use tokenizer::TextTokenizer;
 pub use value::JsonValue;
 pub use vocabulary::{TokenKind, Vocabulary};
+pub(crate) use written::{TokenizerFiles, VocabularyKeys};

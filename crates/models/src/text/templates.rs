@@ -44,6 +44,15 @@ impl ChatTemplates {
         self.add_if(name, source)
     }
 
+    /// The templates under the keys of a GGUF file, in their order.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = (String, &str)> {
+        let key = |name: &str| match name {
+            DEFAULT => "tokenizer.chat_template".to_owned(),
+            name => format!("tokenizer.chat_template.{name}"),
+        };
+        self.sources.iter().map(move |(name, source)| (key(name), source.as_str()))
+    }
+
     /// Adds a file of a folder by its path in it, parts set apart by `/`; whether it is one of a template.
     pub fn add_file(&mut self, path: &str, source: &str) -> bool {
         let additional = || path.strip_prefix("additional_chat_templates/")?.strip_suffix(".jinja");

@@ -86,6 +86,18 @@ impl TokenKind {
         })
     }
 
+    /// The number that counts it.
+    pub(super) fn number(self) -> i32 {
+        match self {
+            TokenKind::Normal => 1,
+            TokenKind::Unknown => 2,
+            TokenKind::Control => 3,
+            TokenKind::UserDefined => 4,
+            TokenKind::Unused => 5,
+            TokenKind::Byte => 6,
+        }
+    }
+
     /// Whether merging may use and make it. Words of a text must never become structure by merging.
     pub fn merges(self) -> bool {
         !matches!(self, TokenKind::Control | TokenKind::Unknown)

@@ -1,5 +1,5 @@
-//! The command line of pumice: embed sentences, generate text, compile and inspect models, list devices, say what is
-//! missing, test this device.
+//! The command line of pumice: embed sentences, generate text, compile, convert and inspect models, list devices, say
+//! what is missing, test this device.
 //!
 //! The environment is read here and nowhere else. Exit codes: 0 all is well, 1 something was found to be wrong, 2 the
 //! command could not be carried out.
@@ -7,7 +7,7 @@
 use clap::{Parser, Subcommand};
 use pumice::cli::hub::HubAccess;
 use pumice::cli::{
-    CommandError, bench, compile, devices, doctor, inspect, perplexity, selftest, tokenize, tune,
+    CommandError, bench, compile, convert, devices, doctor, inspect, perplexity, selftest, tokenize, tune,
 };
 use pumice::embed::cli as embed;
 use pumice::generate::cli::{self as generate, Interrupts};
@@ -39,6 +39,8 @@ enum Command {
     Tokenize(tokenize::TokenizeArgs),
     /// Compile a model to a plan that embed and generate run without compiling
     Compile(compile::CompileArgs),
+    /// Write a language model to a GGUF file in another encoding
+    Convert(convert::ConvertArgs),
     /// Say what a model is and where its bytes would go on a device
     Inspect(inspect::Args),
     /// List the Vulkan devices and what pumice makes of them
@@ -134,6 +136,7 @@ fn main() -> ExitCode {
         Command::Perplexity(args) => perplexity::run(&args, cache_dir(), &mut out, &mut log),
         Command::Tokenize(args) => tokenize::run(&args, &mut out, &mut log),
         Command::Compile(args) => compile::run(&args, cache_dir(), &mut out, &mut log),
+        Command::Convert(args) => convert::run(&args, &mut out, &mut log),
         Command::Inspect(args) => inspect::run(&args, cache_dir(), &mut out),
         Command::Devices(args) => devices::run(&args, cache_dir().as_deref(), &mut out),
         Command::Doctor(args) => doctor::run(&args, cache_dir().as_deref(), &mut out),

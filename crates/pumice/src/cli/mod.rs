@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod compile;
 pub mod compiler;
+pub mod convert;
 pub mod devices;
 pub mod doctor;
 pub mod hub;

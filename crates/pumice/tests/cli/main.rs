@@ -3,6 +3,7 @@
 mod apart;
 mod benched;
 mod compiler;
+mod converted;
 mod first_contact;
 mod folder;
 mod plan_file;
@@ -19,6 +20,7 @@ use pumice::cli::bench::{self, BenchArgs};
 use pumice::cli::compile::{self, CompileArgs};
 use pumice::cli::perplexity::{self, PerplexityArgs};
 use pumice::cli::tokenize::{self, TokenizeArgs};
+use pumice::cli::convert::{self, ConvertArgs};
 use pumice::embed::cli::{self as embed, EmbedArgs};
 use pumice::generate::cli::{self as generate, GenerateArgs, Interrupts};
 use std::fs;
@@ -28,6 +30,7 @@ use std::path::{Path, PathBuf};
 enum Command {
     Bench(BenchArgs),
     Compile(CompileArgs),
+    Convert(ConvertArgs),
     Embed(EmbedArgs),
     Generate(Box<GenerateArgs>),
     Perplexity(PerplexityArgs),
@@ -56,6 +59,7 @@ fn run(args: &[&str], stop: &Interrupts) -> Result<Written, CommandError> {
     match parsed(args).unwrap_or_else(|e| panic!("{e}")) {
         Command::Bench(args) => _ = bench::run(&args, None, &mut out, &mut log)?,
         Command::Compile(args) => _ = compile::run(&args, None, &mut out, &mut log)?,
+        Command::Convert(args) => _ = convert::run(&args, &mut out, &mut log)?,
         Command::Embed(args) => embed::run(&args, None, &mut out, &mut log)?,
         Command::Generate(args) => _ = generate::run(&args, None, stop, &mut out, &mut log)?,
         Command::Perplexity(args) => _ = perplexity::run(&args, None, &mut out, &mut log)?,

@@ -1,0 +1,136 @@
+//! A language model of a folder as a GGUF file has it: in, its configuration and tensors; out, keys, and tensors under
+//! their names there. `keys` says settings, `roles` which tensors there are; what comes out is read again as a file
+//! would be, and refused where that gives another model.
+
+mod keys;
+mod roles;
+
+use self::keys::settings;
+use self::roles::{Roles, relaid};
+use super::family::Family;
+use super::folder::LanguageFolder;
+use super::gguf::GgufSettings;
+use super::keys::Keys;
+use super::model::Read;
+use super::options::LanguageOptions;
+use super::weights::{FolderWeights, GgufWeights};
+use super::{CONFIG, families};
+use crate::decoder::{DecoderConfig, Factors};
+use crate::error::{ModelError, Note};
+use pumice_import::{GgufValue, GgufWriter, RelaidWeights, WeightSource};
+use pumice_types::{DType, Tensor};
+use std::path::Path;
+
+/// Keys and tensors of a file.
+pub(crate) struct Written {
+    pub metadata: Vec<(String, GgufValue)>,
+    pub weights: Box<dyn WeightSource>,
+    pub notes: Vec<Note>,
+}
+
+/// A model of a folder as a file.
+///
+/// # Errors
+/// A family that has no files, settings that they cannot say, a vocabulary that they have no name for.
+pub(super) fn written(folder: &LanguageFolder, read: &Read) -> Result<Written, ModelError> {
+    let Read { family, config, .. } = read;
+    check_architecture(folder, family)?;
+    let source = folder.weights()?;
+    let roles = Roles::of(config, &FolderWeights { names: family.names, source: source.as_ref() })?;
+    if roles.has_own_heads {
+        return Err(folder.wrong(
+            CONFIG,
+            "qk_layernorm",
+            "has norms of single heads, which no GGUF file has".into(),
+        ));
+    }
+    let mut weights = relaid(source, &roles, family, config)?;
+    if let Some(factors) = llama3_factors(family, config) {
+        weights.give("rope_freqs.weight", factors);
+    }
+    let mut metadata = settings(folder, read)?;
+    check(folder, read, &metadata, &weights)?;
+    let vocabulary = folder.vocabulary_keys(config.vocab)?;
+    let without = "the folder has no vocabulary, and neither has the file";
+    let notes = vocabulary.is_none().then(|| Note(without.to_owned())).into_iter().collect();
+    metadata.extend(vocabulary.unwrap_or_default());
+    for (key, source) in folder.chat_templates()?.keys() {
+        metadata.push((key, source.into()));
+    }
+    Ok(Written { metadata, weights: Box::new(weights), notes })
+}
+
+fn check_architecture(folder: &LanguageFolder, family: &Family) -> Result<(), ModelError> {
+    if !family.gguf.architecture.is_empty() {
+        return Ok(());
+    }
+    let with = families::ALL.iter().filter(|family| !family.gguf.architecture.is_empty());
+    let with: Vec<&str> = with.map(|family| family.name).collect();
+    let problem = format!("is of {}; GGUF files are written of {}", family.name, with.join(", "));
+    Err(folder.wrong(CONFIG, "model_type", problem))
+}
+
+/// Factors that Llama 3.1 computes from its settings, and files have as a tensor: llama.cpp reads it for this family.
+fn llama3_factors(family: &Family, config: &DecoderConfig) -> Option<Tensor> {
+    let rotary = config.layers.iter().find_map(|layer| layer.attention.rotary.as_ref())?;
+    let Factors::Given(factors) = &rotary.factors else { return None };
+    let bytes = factors.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let tensor = Tensor::from_bytes(DType::F32, &[factors.len() as u64], bytes);
+    tensor.ok().filter(|_| family.gguf.architecture == "llama" && rotary.magnitude == 1.0)
+}
+
+/// Reads keys and names of tensors as those of a file, and compares the model.
+fn check(
+    folder: &LanguageFolder,
+    read: &Read,
+    metadata: &[(String, GgufValue)],
+    weights: &RelaidWeights,
+) -> Result<(), ModelError> {
+    let mut file = GgufWriter::new();
+    let described = |problem: String| folder.wrong(CONFIG, "model_type", problem);
+    for (key, value) in metadata {
+        file.metadata(key, value.clone()).map_err(|e| described(e.to_string()))?;
+    }
+    for name in weights.names() {
+        let info = weights.describe(name)?;
+        file.tensor(name, info.encoding, &info.shape).map_err(|e| described(e.to_string()))?;
+    }
+    let (family, path) = (read.family, folder.path());
+    let (gguf, architecture) = (&family.gguf, family.gguf.architecture);
+    let settings = GgufSettings { file: &file, path: Path::new(path), architecture, gguf };
+    let said = settings.said(family)?;
+    let keys = Keys::new(Path::new(path), &said);
+    let mut again = Read::of(family, &keys, &LanguageOptions::default(), |config| settings.adjust(config))?;
+    let mut expected = read.config.clone();
+    settings.adjust(&mut expected);
+    expected.end_of_sequence.clear();
+    [&mut expected, &mut again.config].into_iter().for_each(leave_out_usual_scales);
+    if let Some(what) = difference(&expected, &again.config) {
+        let problem = format!("has {what} that a GGUF file of {architecture} cannot say");
+        return Err(folder.wrong(CONFIG, "model_type", problem));
+    }
+    let of_file = Roles::of(&again.config, &GgufWeights { source: weights })?;
+    match of_file.names(&GgufWeights { source: weights }).find(|name| !weights.contains(name)) {
+        None => Ok(()),
+        Some(name) => Err(described(format!("has no tensor for `{name}`, which a GGUF file has"))),
+    }
+}
+
+/// A factor of products that is the one that is taken where none is given is none.
+fn leave_out_usual_scales(config: &mut DecoderConfig) {
+    for attention in config.layers.iter_mut().map(|layer| &mut layer.attention) {
+        let usual = (attention.width as f32).sqrt().recip();
+        attention.scale = attention.scale.filter(|scale| (scale - usual).abs() > 1e-6 * usual);
+    }
+}
+
+/// What of a model differs from what a file of it says.
+fn difference(expected: &DecoderConfig, found: &DecoderConfig) -> Option<&'static str> {
+    let layers = || expected.layers.iter().zip(&found.layers);
+    let of = |differs: bool, what: &'static str| differs.then_some(what);
+    of(layers().any(|(a, b)| a.attention.window != b.attention.window), "windows")
+        .or(of(layers().any(|(a, b)| a.attention.rotary != b.attention.rotary), "rotary positions"))
+        .or(of(layers().any(|(a, b)| a.attention != b.attention), "an attention"))
+        .or(of(layers().any(|(a, b)| a.feed != b.feed), "a feed-forward part"))
+        .or(of(expected != found, "settings"))
+}

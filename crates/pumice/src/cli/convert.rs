@@ -1,0 +1,173 @@
+//! `pumice convert`: a language model in, a GGUF file (or several) in another encoding out. Files appear whole or not
+//! at all, the first of several last.
+
+use super::progress::Progress;
+use super::words::count;
+use super::{CommandError, Outcome, say};
+use crate::apart;
+use crate::error::Error;
+use crate::save::Destination;
+use pumice_models::{Conversion, ConvertedTensor, QUANTIZATIONS};
+use pumice_types::Encoding;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Arguments of `pumice convert`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct ConvertArgs {
+    /// The GGUF file of a language model, the first of several, or a folder in Hugging Face layout
+    #[arg(value_name = "MODEL")]
+    pub model: PathBuf,
+    /// Where the file goes
+    #[arg(short, long, value_name = "X.gguf")]
+    pub out: PathBuf,
+    /// What matrices are written in: q8_0, q6_k, q5_k, q4_k, q4_0, f16, bf16 or f32. Norms and biases are f32, token
+    /// table and output matrix at least q6_k; rows that are no whole blocks are q5_0, q8_0 or f16
+    #[arg(long, value_name = "TYPE", value_parser = quantization)]
+    pub quantize: Encoding,
+    /// Write so many files, X-00001-of-0000N.gguf and so on, of about as many bytes each
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=512))]
+    pub shards: u16,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The form of `--json`.
+#[derive(Serialize)]
+struct Report<'r> {
+    model: String,
+    files: Vec<String>,
+    quantization: &'static str,
+    tensors: usize,
+    bytes: u64,
+    encodings: BTreeMap<&'static str, usize>,
+    instead: Vec<Instead<'r>>,
+    notes: Vec<&'r str>,
+    convert_s: f64,
+}
+
+/// A tensor that is not written as asked.
+#[derive(Serialize)]
+struct Instead<'r> {
+    tensor: &'r str,
+    shape: &'r [u64],
+    encoding: &'static str,
+    why: &'static str,
+}
+
+/// Runs the command: what was written is said on `out`, notes on `log`.
+///
+/// # Errors
+/// A model that cannot be read or is of an unknown family, a place that cannot be written or that is read, values that
+/// the encoding does not hold.
+pub fn run(args: &ConvertArgs, out: &mut dyn Write, log: &mut dyn Write) -> Outcome {
+    let paths = paths(args)?;
+    let conversion = Conversion::open(&args.model, args.quantize).map_err(Error::from)?;
+    let reads: Vec<&Path> = conversion.reads().iter().map(PathBuf::as_path).collect();
+    let places = paths.iter().map(|path| place(path, &reads)).collect::<Result<Vec<_>, _>>()?;
+    if usize::from(args.shards) > conversion.tensors().len() {
+        let most = conversion.tensors().len();
+        return Err(CommandError::Usage(format!("--shards {}: the model has {most} tensors", args.shards)));
+    }
+    let begin = Instant::now();
+    // Without the first nobody takes the others for a model.
+    let numbered: Vec<(u16, Destination)> = (0..).zip(places).collect();
+    for (shard, place) in numbered.into_iter().rev() {
+        write(&conversion, (shard, args.shards), place)
+            .map_err(|e| CommandError::Usage(format!("{}: {e}", paths[usize::from(shard)].display())))?;
+    }
+    conversion.notes.iter().try_for_each(|note| writeln!(log, "note: {note}"))?;
+    tell(args, &paths, &conversion, begin.elapsed().as_secs_f64(), out)?;
+    Ok(true)
+}
+
+fn quantization(name: &str) -> Result<Encoding, String> {
+    let found = QUANTIZATIONS.into_iter().find(|encoding| encoding.name() == name);
+    found.ok_or_else(|| format!("known are {}", QUANTIZATIONS.map(Encoding::name).join(", ")))
+}
+
+/// The files that are written.
+fn paths(args: &ConvertArgs) -> Result<Vec<PathBuf>, CommandError> {
+    let name = args.out.file_name().and_then(|name| name.to_str());
+    let Some(stem) = name.and_then(|name| name.strip_suffix(".gguf")) else {
+        return Err(CommandError::Usage(format!("{}: the name must end in .gguf", args.out.display())));
+    };
+    if args.shards == 1 {
+        return Ok(vec![args.out.clone()]);
+    }
+    let of = |number| args.out.with_file_name(format!("{stem}-{number:05}-of-{:05}.gguf", args.shards));
+    Ok((1..=args.shards).map(of).collect())
+}
+
+/// Looks at where a file goes before the work begins.
+fn place(path: &Path, reads: &[&Path]) -> Result<Destination, CommandError> {
+    let looked = Destination::look(path);
+    let place = looked.map_err(|e| CommandError::Usage(format!("{}: {e}", path.display())))?;
+    apart::check(path, reads)?;
+    Ok(place)
+}
+
+fn write(conversion: &Conversion, shard: (u16, u16), place: Destination) -> std::io::Result<()> {
+    let progress = Progress::new();
+    progress.with_tensors(|heard| {
+        place.save(|out| conversion.write_shard(shard, out, heard).map_err(std::io::Error::other))
+    })
+}
+
+fn tell(
+    args: &ConvertArgs,
+    paths: &[PathBuf],
+    conversion: &Conversion,
+    convert_s: f64,
+    to: &mut dyn Write,
+) -> Result<(), CommandError> {
+    let tensors = conversion.tensors();
+    let mut encodings = BTreeMap::new();
+    tensors.iter().for_each(|t| *encodings.entry(t.to.name()).or_insert(0) += 1);
+    if args.json {
+        let report = Report {
+            model: args.model.display().to_string(),
+            files: paths.iter().map(|path| path.display().to_string()).collect(),
+            quantization: args.quantize.name(),
+            tensors: tensors.len(),
+            bytes: conversion.bytes(),
+            encodings,
+            instead: tensors.iter().filter_map(instead).collect(),
+            notes: conversion.notes.iter().map(|note| note.0.as_str()).collect(),
+            convert_s,
+        };
+        let text = serde_json::to_string(&report).map_err(|e| CommandError::Write(e.into()))?;
+        return say(to, text);
+    }
+    say_instead(tensors, to)?;
+    let kinds: Vec<String> = encodings.iter().map(|(name, n)| format!("{n} {name}")).collect();
+    let (files, bytes) = (paths.iter().map(|path| path.display().to_string()), conversion.bytes());
+    let files = files.collect::<Vec<_>>().join(", ");
+    let all = count(tensors.len(), "tensor");
+    say(to, format!("{files}: {all} ({}), {bytes} bytes; converted in {convert_s:.1} s", kinds.join(", ")))
+}
+
+fn instead(tensor: &ConvertedTensor) -> Option<Instead<'_>> {
+    let why = tensor.why?;
+    Some(Instead { tensor: &tensor.name, shape: &tensor.shape, encoding: tensor.to.name(), why })
+}
+
+/// A line for each encoding and reason, with the first tensor and how many there are.
+fn say_instead(tensors: &[ConvertedTensor], to: &mut dyn Write) -> Result<(), CommandError> {
+    let mut said: Vec<(&ConvertedTensor, usize)> = Vec::new();
+    for tensor in tensors.iter().filter(|t| t.why.is_some()) {
+        match said.iter_mut().find(|(first, _)| (first.to, first.why) == (tensor.to, tensor.why)) {
+            Some((_, n)) => *n += 1,
+            None => said.push((tensor, 1)),
+        }
+    }
+    said.into_iter().try_for_each(|(first, n)| {
+        let (why, row) = (first.why.unwrap_or_default(), first.shape.last().copied().unwrap_or(1));
+        let which = count(n, "tensor");
+        say(to, format!("{} instead: {which} ({}, rows of {row}), since {why}", first.to, first.name))
+    })
+}
