@@ -113,9 +113,9 @@ mod tests {
         g.output("apart", g.sub(last, before));
         let values = Array::floats(DType::F32, &[8], (1..9).map(|i| f64::from(i) / 10.0).collect());
         let given = |_: pumice_ir::ValueId| Some(Arc::new(values.clone()));
+        let graph = g.build().expect("sound");
         let apart = |perturb| {
             let options = EvalOptions { perturb, ..EvalOptions::default() };
-            let graph = g.build().expect("sound");
             let run = eval_graph(&graph, &given, &Bindings::new(), options).expect("evaluates");
             run.outputs[0].to_f64()
         };

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Ends runs early. Its clones are one and the same: whoever holds one can ask for the end.
 ///
-/// A session that it was given to ([`Session::interrupt_by`](crate::Session::interrupt_by)) looks at it before a run and
-/// wherever a run is cut into submissions, so that a run of many seconds ends within the device's bound for one.
+/// A session that it was given to ([`Session::interrupt_by`](crate::Session::interrupt_by)) looks at it before a run
+/// and wherever a run is cut into submissions, so that a run of many seconds ends within the device's bound for one.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 

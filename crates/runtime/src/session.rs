@@ -165,9 +165,9 @@ impl Session {
         Executable::of(Arc::clone(&self.inner))
     }
 
-    /// Lets this end the session's runs early: before they begin, and wherever they are cut into submissions. Such a run
-    /// is an error ([`DeviceError::Interrupted`](crate::DeviceError::Interrupted)); states hold what its steps wrote until
-    /// then, and scalars are what they were. Forks are ended by the same.
+    /// Lets this end the session's runs early: before they begin, and wherever they are cut into submissions. Such a
+    /// run is an error ([`DeviceError::Interrupted`](crate::DeviceError::Interrupted)); states hold what its steps
+    /// wrote until then, and scalars are what they were. Forks are ended by the same.
     pub fn interrupt_by(&mut self, interrupt: Interrupt) {
         self.device.interrupt_by(interrupt.clone());
         self.interrupt = interrupt;

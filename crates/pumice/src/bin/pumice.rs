@@ -76,6 +76,7 @@ fn with_hub(mut command: Command) -> Command {
         Command::Tokenize(args) => args.hub.access = hub(),
         Command::Perplexity(args) => args.hub.access = hub(),
         Command::Bench(args) => args.hub.access = hub(),
+        Command::Convert(args) => args.hub.access = hub(),
         Command::Devices(_) | Command::Doctor(_) | Command::Tune(_) | Command::Selftest(_) => {}
     }
     command
@@ -125,9 +126,10 @@ fn hub() -> HubAccess {
     HubAccess::NotBuilt
 }
 
-fn main() -> ExitCode {
+/// Whether all is well.
+fn run(command: Command) -> Result<bool, CommandError> {
     let (mut out, mut log) = (std::io::stdout(), std::io::stderr());
-    let result = match with_hub(Arguments::parse().command) {
+    match command {
         Command::Embed(args) => {
             embed::run(&args, cache_dir(), &mut out, &mut log).map(|()| true).map_err(CommandError::from)
         }
@@ -146,8 +148,11 @@ fn main() -> ExitCode {
             Ok(None) => selftest::run(&args, &mut out),
             Err(error) => Err(error),
         },
-    };
-    match result {
+    }
+}
+
+fn main() -> ExitCode {
+    match run(with_hub(Arguments::parse().command)) {
         Ok(true) | Err(CommandError::Closed) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {

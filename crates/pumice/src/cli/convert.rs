@@ -1,6 +1,7 @@
 //! `pumice convert`: a language model in, a GGUF file (or several) in another encoding out. Files appear whole or not
 //! at all, the first of several last.
 
+use super::hub::{HubArgs, Takes};
 use super::progress::Progress;
 use super::words::count;
 use super::{CommandError, Outcome, say};
@@ -21,6 +22,9 @@ pub struct ConvertArgs {
     /// The GGUF file of a language model, the first of several, or a folder in Hugging Face layout
     #[arg(value_name = "MODEL")]
     pub model: PathBuf,
+    /// What the program knows of the hub
+    #[command(flatten)]
+    pub hub: HubArgs,
     /// Where the file goes
     #[arg(short, long, value_name = "X.gguf")]
     pub out: PathBuf,
@@ -66,7 +70,8 @@ struct Instead<'r> {
 /// the encoding does not hold.
 pub fn run(args: &ConvertArgs, out: &mut dyn Write, log: &mut dyn Write) -> Outcome {
     let paths = paths(args)?;
-    let conversion = Conversion::open(&args.model, args.quantize).map_err(Error::from)?;
+    let model = args.hub.located(&args.model, Takes::Any, &Progress::new(), log)?;
+    let conversion = Conversion::open(&model, args.quantize).map_err(Error::from)?;
     let reads: Vec<&Path> = conversion.reads().iter().map(PathBuf::as_path).collect();
     let places = paths.iter().map(|path| place(path, &reads)).collect::<Result<Vec<_>, _>>()?;
     if usize::from(args.shards) > conversion.tensors().len() {

@@ -114,17 +114,20 @@ pub fn run(
     let measured = Measured { args, choice: &choice, perplexity, windows, text_tokens: ids.len() };
     measured.tell(begun.elapsed(), &notes, &scorer, out)?;
     if !args.json {
-        let left = ids.len() % size;
-        if left > 0 && windows == ids.len() / size {
-            writeln!(
-                log,
-                "the last {} of the text are no whole window and were left out",
-                count(left, "token")
-            )?;
+        if windows == ids.len() / size {
+            tell_rest(ids.len() % size, log)?;
         }
         explain(&choice, scorer.executable(), &notes, log)?;
     }
     Ok(true)
+}
+
+/// Says how many tokens are no whole window, if there are any.
+fn tell_rest(left: usize, log: &mut dyn Write) -> std::io::Result<()> {
+    if left == 0 {
+        return Ok(());
+    }
+    writeln!(log, "the last {} of the text are no whole window and were left out", count(left, "token"))
 }
 
 fn text(args: &PerplexityArgs) -> Result<String, CommandError> {

@@ -127,8 +127,8 @@ impl Conversation {
         self.messages.clear();
     }
 
-    /// A conversation that goes on from here by itself: a copy of its tokens and of the rows of the caches that are in use,
-    /// made on the device.
+    /// A conversation that goes on from here by itself: a copy of its tokens and of the rows of the caches that are in
+    /// use, made on the device.
     ///
     /// # Errors
     /// [`RuntimeError::Device`](pumice_runtime::RuntimeError::Device) where a second one does not fit.

@@ -2,9 +2,11 @@
 
 use crate::cli::CommandError;
 use crate::cli::compiler::CompilerArgs;
-use crate::cli::hub::HubArgs;
+use crate::cli::hub::{HubArgs, Takes};
+use crate::cli::progress::Progress;
 use crate::cli::words::whole;
 use crate::generate::CacheType;
+use std::io::Write;
 use std::path::PathBuf;
 
 /// Arguments of `pumice bench`.
@@ -103,10 +105,17 @@ impl Test {
 }
 
 impl BenchArgs {
-    /// The same for the model at this path.
-    pub(super) fn of(mut self, model: Option<PathBuf>) -> BenchArgs {
-        self.model = model;
-        self
+    /// The same, with the path of a model that is given by its name in the hub.
+    pub(super) fn located(
+        &self,
+        progress: &Progress,
+        log: &mut dyn Write,
+    ) -> Result<BenchArgs, CommandError> {
+        let mut located = self.clone();
+        if let Some(given) = &self.model {
+            located.model = Some(self.hub.located(given, Takes::Any, progress, log)?);
+        }
+        Ok(located)
     }
 
     /// The tests, depth by depth.

@@ -14,7 +14,6 @@ pub use args::BenchArgs;
 use self::args::{Kind, Test};
 use self::measure::Bench;
 use self::report::{LoadTimes, Rows, Subject, Tested};
-use super::hub::Takes;
 use super::progress::Progress;
 use super::{CommandError, Outcome, say};
 use crate::device::{Device, DeviceChoice};
@@ -41,9 +40,7 @@ pub fn run(args: &BenchArgs, cache: Option<PathBuf>, out: &mut dyn Write, log: &
     let tests = args.tests()?;
     check_place(args)?;
     let progress = Progress::new();
-    let located = args.model.as_ref().map(|given| args.hub.located(given, Takes::Any, &progress, log));
-    let located = located.transpose()?;
-    let args = &args.clone().of(located);
+    let args = &args.located(&progress, log)?;
     let (family, trained) = described(args)?;
     let context = args.planned(&tests, trained)?;
     let choice = args.compiler.device(&args.device, cache, &progress)?;

@@ -72,16 +72,25 @@ pub fn run(
     };
     let ids = generator.prompt_ids(&prompt)?;
     let answer = once(args, &mut generator, (&ids, &request), interrupts, &progress, out)?;
-    let reported = Reported { args, choice: &choice, generator: &generator, seed };
-    if args.json {
-        writeln!(out, "{}", reported.json(&ids, &answer)?)?;
-        return Ok(true);
+    tell(&Reported { args, choice: &choice, generator: &generator, seed }, &ids, &answer, out, log)?;
+    Ok(true)
+}
+
+/// What is said after an answer: a report, or its sums below the text.
+fn tell(
+    reported: &Reported<'_>,
+    ids: &[u32],
+    answer: &Generated,
+    out: &mut dyn Write,
+    log: &mut dyn Write,
+) -> Result<(), CommandError> {
+    if reported.args.json {
+        return Ok(writeln!(out, "{}", reported.json(ids, answer)?)?);
     }
     writeln!(out)?;
     out.flush()?;
-    writeln!(log, "{}", reported.sums(ids.len(), &answer))?;
-    reported.explain(log)?;
-    Ok(true)
+    writeln!(log, "{}", reported.sums(ids.len(), answer))?;
+    Ok(reported.explain(log)?)
 }
 
 /// One answer, whose text goes to `out` as it comes unless it goes there as a report.
