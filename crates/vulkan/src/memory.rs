@@ -223,28 +223,45 @@ impl Regions {
         self.gpu.run(&[&list.finish().map_err(device_error)?])
     }
 
-    /// Makes a span zero: whole words on the device, the bytes around them by writing.
+    /// Makes a span zero: few bytes that the host reaches by writing, others on the device, but for the bytes around
+    /// whole words.
     pub(crate) fn clear(&self, span: Span) -> Result<(), DeviceError> {
         const WORD: u64 = 4;
+        /// A submission takes about as long as writing so many.
+        const FEW: u64 = 1 << 18;
         self.gpu.check()?;
-        let mut list = Recorder::new(&self.gpu.queue).map_err(device_error)?;
-        list.barrier(EVERYTHING_BEFORE, EVERYTHING_AFTER);
-        let mut edges = Vec::new();
+        let mut fills = Vec::new();
+        let mut written = Vec::new();
         for (place, start, len) in self.pieces(span)? {
             let (begin, end) = (place.offset, place.offset + len);
-            let (first, last) = (begin.next_multiple_of(WORD).min(end), (end / WORD * WORD).max(begin));
-            let whole = first..last.max(first);
-            list.fill(&place.buffer, whole.start, whole.end - whole.start, 0).map_err(device_error)?;
-            edges.extend([begin..whole.start, whole.end..end].map(|edge| (edge.start - begin + start, edge)));
+            let (first, last) = (begin.next_multiple_of(WORD), end / WORD * WORD);
+            if first >= last || (place.buffer.is_mapped() && len <= FEW) {
+                written.push(start..start + len);
+                continue;
+            }
+            written.extend([start..start + first - begin, start + last - begin..start + len]);
+            fills.push((place.buffer, first, last - first));
+        }
+        self.fill_zeros(&fills)?;
+        written.into_iter().filter(|range| !range.is_empty()).try_for_each(|range| {
+            let len = range.end - range.start;
+            let part = Span { offset: span.offset + Bytes(range.start), len: Bytes(len), ..span };
+            self.write(part, &vec![0; len as usize])
+        })
+    }
+
+    /// Makes whole words of buffers zero, on the device.
+    fn fill_zeros(&self, fills: &[(Arc<Buffer>, u64, u64)]) -> Result<(), DeviceError> {
+        if fills.is_empty() {
+            return Ok(());
+        }
+        let mut list = Recorder::new(&self.gpu.queue).map_err(device_error)?;
+        list.barrier(EVERYTHING_BEFORE, EVERYTHING_AFTER);
+        for (buffer, at, bytes) in fills {
+            list.fill(buffer, *at, *bytes, 0).map_err(device_error)?;
         }
         Gpu::close(&mut list);
-        self.gpu.run(&[&list.finish().map_err(device_error)?])?;
-        edges.retain(|(_, edge)| !edge.is_empty());
-        edges.iter().try_for_each(|(at, edge)| {
-            let len = edge.end - edge.start;
-            let part = Span { offset: span.offset + Bytes(*at), len: Bytes(len), ..span };
-            self.write(part, &[0; WORD as usize][..len as usize])
-        })
+        self.gpu.run(&[&list.finish().map_err(device_error)?])
     }
 
     /// Fills chunks with the poison, guards included: those of every region, or of one.

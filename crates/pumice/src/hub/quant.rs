@@ -97,7 +97,7 @@ fn encoding(stem: &str) -> Option<&str> {
     last.split(['-', '.']).rev().find_map(|token| found(token).map(|at| &token[at..]))
 }
 
-/// Whether a word is an encoding's name: `Q4_K_M`, `IQ4_XS`, `TQ1_0`, `BF16`, `MXFP4_MOE`.
+/// Whether a word is an encoding's name: `Q4_K_M`, `IQ3_M`, `TQ1_0`, `BF16`, `MXFP4_MOE`.
 fn is_encoding(word: &str) -> bool {
     let word = word.to_ascii_uppercase();
     let (first, more) = word.split_once('_').unwrap_or((&word, ""));
@@ -125,7 +125,7 @@ mod tests {
             ("SmolLM2-135M-Instruct.Q4_K_M", Some("Q4_K_M")),
             ("ggml-model-q4_0", Some("q4_0")),
             ("model_q8_0", Some("q8_0")),
-            ("mistral-7b-v0.1.IQ4_XS", Some("IQ4_XS")),
+            ("mistral-7b-v0.1.IQ3_M", Some("IQ3_M")),
             ("m-UD-Q4_K_XL", Some("Q4_K_XL")),
             ("m-Q4_K_M-imat", Some("Q4_K_M")),
             ("BF16/m-bf16", Some("bf16")),
