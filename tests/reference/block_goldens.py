@@ -17,7 +17,7 @@ from gguf.quants import dequantize
 
 TABLE = pathlib.Path(__file__).parents[2] / "crates/types/src/encoding/scheme.rs"
 ROW = re.compile(r'= "(\w+)", id \d+, \d+ elements, gguf \d+: ([^;]*);')
-KINDS = {"Bits": 1, "F16": 2, "E8M0": 1}  # kind: bytes of one
+KINDS = {"Bits": 1, "F16": 2, "E8M0": 1, "UE4M3": 1}  # kind: bytes of one
 EDGES = [0x00, 0xFF, 0x80, 0x7F]
 BLOCKS = 3
 
@@ -34,6 +34,8 @@ def scales(rng, kind, size):
     """Ordinary numbers of that kind."""
     if kind == "F16":
         return (rng.normal(size=size // 2) / 64).astype(np.float16).view(np.uint8)
+    if kind == "UE4M3":
+        return rng.integers(32, 72, size=size, dtype=np.uint8)
     return rng.integers(119, 123, size=size, dtype=np.uint8)
 
 

@@ -26,20 +26,32 @@ fn shards_without_their_index_ask_for_it() {
     let _ = fs::remove_dir_all(folder);
 }
 
-/// A file in a quantization that is not read names those that are.
+/// A file in a quantization that is not read names what to take instead, and all that are read.
 #[test]
-fn a_quantization_that_is_not_read_names_those_that_are() {
-    let folder = scratch("q2_k");
-    let mut file = b"GGUF\x03\0\0\0".to_vec();
-    file.extend([1u64, 0].map(u64::to_le_bytes).concat());
-    file.extend([&1u64.to_le_bytes()[..], b"w", &1u32.to_le_bytes()].concat());
-    file.extend([&256u64.to_le_bytes()[..], &10u32.to_le_bytes(), &0u64.to_le_bytes()].concat());
-    file.resize(file.len().next_multiple_of(32) + 96, 0);
-    let path = folder.join("w.gguf");
-    fs::write(&path, file).expect("written");
-    let text = GgufFile::open(&path).expect("sound").load("w").expect_err("q2_k").to_string();
-    for said in ["`w`", "q2_k", "in another quantization", "q4_k", "q8_0"] {
-        assert!(text.contains(said), "{said}: {text}");
+fn a_quantization_that_is_not_read_says_what_to_take() {
+    let folder = scratch("iq2");
+    let of_type = |number: u32| {
+        let mut file = b"GGUF\x03\0\0\0".to_vec();
+        file.extend([1u64, 0].map(u64::to_le_bytes).concat());
+        file.extend([&1u64.to_le_bytes()[..], b"w", &1u32.to_le_bytes()].concat());
+        file.extend([&256u64.to_le_bytes()[..], &number.to_le_bytes(), &0u64.to_le_bytes()].concat());
+        file.resize(file.len().next_multiple_of(32) + 96, 0);
+        let path = folder.join("w.gguf");
+        fs::write(&path, file).expect("written");
+        GgufFile::open(&path).expect("sound").load("w").expect_err("not read").to_string()
+    };
+    let low = [(16, "iq2_xxs"), (17, "iq2_xs"), (22, "iq2_s"), (19, "iq1_s"), (29, "iq1_m")];
+    let ternary = [(34, "tq1_0"), (35, "tq2_0")];
+    let named = low.into_iter().chain(ternary).map(|(number, name)| (number, name, "quantization: q2_k"));
+    let named =
+        named.chain([(18, "iq3_xxs"), (21, "iq3_s")].map(|(n, name)| (n, name, "quantization: q3_k")));
+    for (number, name, instead) in
+        named.chain([(9, "q8_1"), (15, "q8_k")].map(|(n, s)| (n, s, "quantization: q8_0")))
+    {
+        let text = of_type(number);
+        for said in ["`w`", name, instead, "q4_k", "nvfp4"] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
     }
     let _ = fs::remove_dir_all(folder);
 }

@@ -219,6 +219,11 @@ fn scales(kind: FieldKind, field: &mut [u8], seed: u64, any: bool) {
                 let ordinary = 119 + (r >> 20) % 4;
                 number[0] = if any { EDGES[(r >> 32) as usize % EDGES.len()] } else { ordinary as u8 };
             }
+            FieldKind::UE4M3 => {
+                const EDGES: [u8; 8] = [0, 1, 7, 8, 0x7e, 0x7f, 0x80, 0xff];
+                let ordinary = (r & 7) | (4 + (r >> 20) % 5) << 3;
+                number[0] = if any { EDGES[(r >> 32) as usize % EDGES.len()] } else { ordinary as u8 };
+            }
         }
     }
 }

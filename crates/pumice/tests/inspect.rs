@@ -192,10 +192,10 @@ fn what_cannot_be_planned_says_why() {
 /// Tensors of types that are not read were counted as 0 bytes: the sum of a file was far below its size.
 #[test]
 fn tensors_of_types_that_are_not_read_have_their_bytes() {
-    // Types 10 (q2_k, 84 bytes) and 99 (none), 96 and 64 bytes up to the next tensor and to the end.
+    // Types 16 (iq2_xxs, 66 bytes) and 99 (none), 96 and 64 bytes up to the next tensor and to the end.
     let mut file = b"GGUF\x03\0\0\0".to_vec();
     file.extend([2u64, 0].map(u64::to_le_bytes).concat());
-    for (name, ty, offset) in [("a", 10u32, 0u64), ("b", 99, 96)] {
+    for (name, ty, offset) in [("a", 16u32, 0u64), ("b", 99, 96)] {
         file.extend([&1u64.to_le_bytes()[..], name.as_bytes(), &1u32.to_le_bytes()].concat());
         file.extend([&256u64.to_le_bytes()[..], &ty.to_le_bytes(), &offset.to_le_bytes()].concat());
     }
@@ -204,7 +204,10 @@ fn tensors_of_types_that_are_not_read_have_their_bytes() {
     fs::write(&path, file).expect("written");
     let (_, text) = inspect(&path, &["--target", "lavapipe"]).expect("inspects");
     assert!(text.contains("96 B, not read") && text.contains("64 B, not read"), "{text}");
-    assert!(text.contains("2 tensors, 160 B: 1 q2_k (96 B), 1 of the unknown ggml type 99 (64 B)"), "{text}");
+    assert!(
+        text.contains("2 tensors, 160 B: 1 iq2_xxs (96 B), 1 of the unknown ggml type 99 (64 B)"),
+        "{text}"
+    );
 
     let header = r#"{"w":{"dtype":"F8_E4M3FNUZ","shape":[3,5],"data_offsets":[0,15]}}"#;
     let path = scratch("foreign_types.safetensors");

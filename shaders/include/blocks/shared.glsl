@@ -1,5 +1,6 @@
 // What the decoders of blocks share (OPS 3.4.2): every bit is as the public gguf package has it, f32 arithmetic in the order written,
-// nothing contracted. `block_word(i)` is the operand's 32-bit word i, SCHEME what it is compiled for. A block begins at an even byte.
+// nothing contracted. `block_word(i)` is the operand's 32-bit word i, SCHEME what it is compiled for. A block begins at an even byte
+// where its length is even, else at any.
 //
 // A scheme `x` is one file, `x.glsl`, with a constant and three functions; r is a place in the block, a multiple of four:
 //   x_SHARING              so many elements share a scale (32 at most are walked at once)
@@ -8,7 +9,7 @@
 //   x_values(at, r, w, s)  elements r to r + 3, of those four bytes and what is shared
 //
 // Runs of 32 rely on: blocks of 32 elements share one scale, their low bits lie together from x_place(0) on, and they are shorter
-// than 32 bytes exactly where those are nibbles. Blocks of 256 share by 32 or by 16.
+// than 32 bytes exactly where those are nibbles. Longer blocks share by 32 or by 16.
 
 // Scale and minimum; of a scheme that has one word of fifth bits, that word.
 struct Shared { float d, m; uint fifths; };
@@ -46,6 +47,13 @@ int iq4_value(uint q) {
     return bitfieldExtract(int(word), 8 * int(q & 3u), 8);
 }
 vec4 iq4_values(uvec4 q) { return vec4(iq4_value(q.x), iq4_value(q.y), iq4_value(q.z), iq4_value(q.w)); }
+
+// Twice the values of f4e2m1 codes: signed bytes, four a word. That of −0 is 0.
+int twice_e2m1(uint q) {
+    uint word = q < 8u ? (q < 4u ? 0x03020100u : 0x0c080604u) : (q < 12u ? 0xfdfeff00u : 0xf4f8fafcu);
+    return bitfieldExtract(int(word), 8 * int(q & 3u), 8);
+}
+vec4 twice_e2m1(uvec4 q) { return vec4(twice_e2m1(q.x), twice_e2m1(q.y), twice_e2m1(q.z), twice_e2m1(q.w)); }
 
 // d · sc and dmin · mn of a block that begins with d, dmin and twelve bytes of scales and minima, 6 bits each, one of each for 32 elements.
 Shared k_shared(uint at, uint r) {

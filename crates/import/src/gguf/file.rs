@@ -80,7 +80,7 @@ impl<R> Reader<R> {
             origin: origin(),
             tensor: name.to_owned(),
             dtype: tensor.ty.to_string(),
-            remedy: format!("take the model in another quantization: {}", super::ggml_type::read_types()),
+            remedy: super::ggml_type::instead_of(tensor.ty),
         };
         match (tensor.ty.encoding(), tensor.bytes) {
             (Some(encoding), Some(bytes)) => Ok((tensor, encoding, bytes)),

@@ -21,12 +21,10 @@ const PLAIN: [(u32, DType); 7] = [
 
 /// Names of the format's other types; where a scheme has the number, its name comes first (ggml/docs/gguf.md,
 /// ggml/include/ggml.h; 31 to 33 and 36 to 38 were removed).
-const FOREIGN: [(u32, &str); 27] = [
+const FOREIGN: [(u32, &str); 23] = [
     (4, "q4_2"),
     (5, "q4_3"),
     (9, "q8_1"),
-    (10, "q2_k"),
-    (11, "q3_k"),
     (15, "q8_k"),
     (16, "iq2_xxs"),
     (17, "iq2_xs"),
@@ -46,8 +44,6 @@ const FOREIGN: [(u32, &str); 27] = [
     (36, "iq4_nl_4_4"),
     (37, "iq4_nl_4_8"),
     (38, "iq4_nl_8_8"),
-    (39, "mxfp4"),
-    (40, "nvfp4"),
     (41, "q1_0"),
 ];
 
@@ -75,8 +71,25 @@ impl GgmlType {
     }
 }
 
+/// What to take instead of a type that is not read: what is nearest to it in size, and all that are read.
+pub(super) fn instead_of(ty: GgmlType) -> String {
+    let nearest = match ty.name() {
+        Some("q8_1" | "q8_k") => "q8_0, of as many bits, ",
+        Some(name) if name.starts_with("iq3") => "q3_k, of as many bits, or iq4_xs ",
+        Some(name) if name.starts_with("iq") || name.starts_with("tq") => {
+            "q2_k, which is nearest in size, or q4_k "
+        }
+        _ => "",
+    };
+    let all = read_types();
+    match nearest {
+        "" => format!("take the model in another quantization: {all}"),
+        nearest => format!("take the model in another quantization: {nearest}(all that are read: {all})"),
+    }
+}
+
 /// The names of all types that are read and hold weights, for messages.
-pub(super) fn read_types() -> String {
+fn read_types() -> String {
     let floats = PLAIN.into_iter().map(|(_, dtype)| Encoding::Plain(dtype));
     let floats = floats.filter(|e| e.plain().is_some_and(DType::is_float));
     let blocks = Scheme::ALL.into_iter().map(Encoding::Blocks);

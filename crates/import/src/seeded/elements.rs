@@ -62,6 +62,10 @@ fn block(scheme: Scheme, key: u64, index: u64, out: &mut [u8]) {
             }
             // The same power of two: its bias is 127, that of f16 15.
             FieldKind::E8M0 => bytes.fill(exponent + (127 - 15)),
+            // Its bias is 7, so 2⁻⁶ is the least of a normal number. The mantissa stays as drawn.
+            FieldKind::UE4M3 => {
+                bytes.iter_mut().for_each(|e| *e = *e & 7 | exponent.saturating_sub(15 - 7).max(1) << 3);
+            }
         }
     }
 }

@@ -126,8 +126,8 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("t64", Fingerprint::hex("9ba643c9d067191c5445cd92f7ba03c05326c9ab73a04e4a7cc462e7d8f16e62")),
         ("t64x128", Fingerprint::hex("5bb54900ef4a57de145a74a87eec44bb15e213529066818264ff8caa107064c0")),
     ] },
-    Compiled { kernel: "dequantize", declaration: Fingerprint::hex("e77b46c7871a60bca65072605b8eccd03b0aabc544692e40b43c0dcb5a8e2c25"), code: &[
-        ("plain", Fingerprint::hex("b01e5b04344f701eeb2932271bf4e12516a0025ecb5b9304ca5c2bd600b8f344")),
+    Compiled { kernel: "dequantize", declaration: Fingerprint::hex("c12e100fa662fb8e75b2c13b6dee2279533631b6e853df095e2406e0d7ee8a96"), code: &[
+        ("plain", Fingerprint::hex("b136fc72f80c54fdf2bfa39a4146114a62a76cb1009976bbefa79d4db58cb193")),
     ] },
     Compiled { kernel: "dequantize_linear", declaration: Fingerprint::hex("4e64a9282ef871b468f7bd97163cd108638cb70478637e79f225abf45df34630"), code: &[
         ("plain", Fingerprint::hex("36c153422ecff8fa37c37ab11baa74adbf4d3100343a5c5e64a0e68faf024ba0")),
@@ -179,8 +179,8 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "frame_find", declaration: Fingerprint::hex("c7c09888c707f8b499056de5f8b1277704935bbd21cba6d6f1b1dd78270a7d1c"), code: &[
         ("plain", Fingerprint::hex("0d0eafcf5da1954a78ecc7ba1d51134860b65db44ed29038c9c8eb88ee8d59fb")),
     ] },
-    Compiled { kernel: "gather", declaration: Fingerprint::hex("c87d998c54e7864b9415d77f4dc44c061fd04263cb2e7bfa8b09f49dbe82568a"), code: &[
-        ("plain", Fingerprint::hex("b72601670b71bb1c664e2f3fb8fcc5c0c02b11e243fe680605a58deeccac3f91")),
+    Compiled { kernel: "gather", declaration: Fingerprint::hex("6230e7f0a4e96bb810c01f7b286ad1777960340c397157bf0239899a4fe70e20"), code: &[
+        ("plain", Fingerprint::hex("2b36f7998aff270ab355a66732a721ef2d64a4e05184aa932500394dc4dcc672")),
     ] },
     Compiled { kernel: "gather_codes", declaration: Fingerprint::hex("9bedf065e37b505618f83d00f9f95d69937d07ab4b15be4cf68b498070b93e90"), code: &[
         ("plain", Fingerprint::hex("3827eacb0f135d01636b60c0a85eaced894db3d024494c13c049d99bb8043a27")),
@@ -191,13 +191,13 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "gather_words", declaration: Fingerprint::hex("bdc259f5386689b569fd116e49b50c49abddd4477eefcec4cef0ad1b3c58d224"), code: &[
         ("plain", Fingerprint::hex("ffacae8aac8e3baba08eb260566b3e8ca75f092a472973f2a2356d3b6a9035c4")),
     ] },
-    Compiled { kernel: "grouped_matmul", declaration: Fingerprint::hex("c42a1b9334596d661d5bb473e54712918bf78f7ba72ff14565c12184a703f897"), code: &[
-        ("plain", Fingerprint::hex("b9be4f002aecbd76300e99625946e429546ef335926a7d6b6eb64caa41d970cc")),
+    Compiled { kernel: "grouped_matmul", declaration: Fingerprint::hex("dbc95093e3016b926432db8b88e9ca950fbadec1bc768ad7798da359d700a58f"), code: &[
+        ("plain", Fingerprint::hex("ddcf43f6a673ddae51557e3c03da35ca7183b67a8e04ebea9c1978eddd2bd5e6")),
     ] },
-    Compiled { kernel: "grouped_matmul_tile", declaration: Fingerprint::hex("7e59d5309facb1032a6f7098cec45ca91521c5a0dc5eae1f122461934dabaf4a"), code: &[
-        ("plain", Fingerprint::hex("62eb2f5f7bf1335aa40e1d15ad47905173a672f85c4a955669f9d9ef3ff2ff75")),
-        ("t32x128", Fingerprint::hex("0961e0eaa34456a6ca63f3f0f48618a769aabb9865820ee53e9ee9c2e340f424")),
-        ("t64", Fingerprint::hex("046fd0343949da30cc6742dc922c68d1f1c3df959728e919d58c67e258296b68")),
+    Compiled { kernel: "grouped_matmul_tile", declaration: Fingerprint::hex("bbe7a98d99e085ff0b2f393bcfda6bdc2cd897d51b9902d35d32aa56138d150c"), code: &[
+        ("plain", Fingerprint::hex("cef3944bc69702dc2590d5e3943f5ff26563522c0d1226c472a1a4d145382be8")),
+        ("t32x128", Fingerprint::hex("0194255af71fdbe959de690d0323d79f45892eaea857fffc10de5f69838999c1")),
+        ("t64", Fingerprint::hex("9587fa8d718811b252e3f231490aafa02a2eb547971a409ef709691cc350709d")),
     ] },
     Compiled { kernel: "kv_append", declaration: Fingerprint::hex("906612f3b8a3b18f4cb7a359ad5c8806ebb76f70f71247321b50a20bb91850c6"), code: &[
         ("plain", Fingerprint::hex("23091e3d086d47233ec523732d38e1b02bc9009f753bad1fd956d85a8eaecaa1")),
@@ -227,45 +227,45 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain_row", Fingerprint::hex("8a6383506bb95c2d26be98f497d733107abb271c74ab2f0140b9054364dfd5cd")),
         ("plain_small", Fingerprint::hex("24f8d4d749794f29f03f1088cafe3b7611aa76491ea7e776f907330f6f1afb19")),
     ] },
-    Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("cb18f4e7c814b8b8a4f7dc7b63ed27019ef3f5db1e94f914c5b4f6b0fb4eb07e"), code: &[
+    Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("3bf3ef653cedc38baffecc5bed8e35be1dc7df0542d72f62d8eb8199192feab3"), code: &[
         ("bf16_t128", Fingerprint::hex("b301ce7894248f4466bc0e24a0e26067d3dab456b1823e4782e42051d1fb5518")),
         ("bf16_t128x256", Fingerprint::hex("3378bca916958c0e270bda7cd5e789a0b93a390f2fc1b05505313156e69b596b")),
-        ("bf16_t32", Fingerprint::hex("95d21b2dee3b7a0d140f441b0b11f78089c8806b0b7c7ad4450859f6ba785c25")),
+        ("bf16_t32", Fingerprint::hex("3a36975385a5f960157c3dd0b599ca383cc67eed93e400de8a56dbc76718de1b")),
         ("bf16_t64", Fingerprint::hex("452ed00af0410179d8005a21f4e42ee53dc7743c501f4dc41f3ad21e6fa2034b")),
-        ("f16_blocks_t128", Fingerprint::hex("64b69510c19f51f2265e5dfb048a8f5c36ca1547ecf624a5f6d4c7917592b4eb")),
-        ("f16_blocks_t64", Fingerprint::hex("c52b5c174e29b9b613e8a98eff8e223ec6d6594a70b41634ed2b3e47742cac71")),
+        ("f16_blocks_t128", Fingerprint::hex("9a009290b61f4b30d5d462cfefe3c8df8def210a556874bcdab6b63547bea504")),
+        ("f16_blocks_t64", Fingerprint::hex("f7c6ea649525b5c35d8d8c38766230b1feab82991566127bccab0d16beece389")),
         ("f16_t128", Fingerprint::hex("a3f88c00b9c00031533db4f7219446794f6a6872d97285dd33659150a0a79a4e")),
         ("f16_t128x256", Fingerprint::hex("1107331eb0b6c37ba6f86d6ee5fd2107c2f63f6055756558ff0a6cf11d6cdfde")),
-        ("f16_t32", Fingerprint::hex("2d2b16c0d79c15d207a3562252f0bc0c0e2e0eb73152b624c7316155e689155d")),
+        ("f16_t32", Fingerprint::hex("83a19fc33dec4f0b5ff390a327d36a86c257ff92a8d2d01796b605bb5f2711fc")),
         ("f16_t64", Fingerprint::hex("b7790b0744ba17bc6b80c0627860ff190859420ca459c42c57fa67a872a1fa0d")),
-        ("plain", Fingerprint::hex("eaa7c37e3f88bfd117b647cfe75471754b47bb8d187c852a68468361a4f1d19f")),
+        ("plain", Fingerprint::hex("e198f5e77097cb4280411c536068d333163a6b57c0a8462ea9f90c27daf60772")),
         ("t128", Fingerprint::hex("c036a6a5b79be484888ceb759c8b3e664e801fe912f5bd1082450358678c56de")),
-        ("t16", Fingerprint::hex("9e62436e14eceb82b5234460ff915e8f662fc1f6ba4bbf332a9346549db8ff78")),
-        ("t32k4", Fingerprint::hex("d5b9f10203c01c22efc7f36b7d672c2f7d5924fd471e95658e25fe157a86219b")),
+        ("t16", Fingerprint::hex("a404af8c8b67edbd7fbf5b0c8551d0c65ecd4fc595213ca272652ebca1a26893")),
+        ("t32k4", Fingerprint::hex("aa32f2de85a38c4e031d1b49c0a45ad6c44501370dc4e54781b1c9c6d7ad40cd")),
         ("t32x128", Fingerprint::hex("75a507a53a2979619472195d000256242340cfac719b2619e00c9616df656e97")),
         ("t64", Fingerprint::hex("b971b10f645a7d943885212983999bc7032700d5a7741e8d93024917803cf04f")),
         ("t64x128", Fingerprint::hex("4b8606abd70e61664fe400c273ab435d2b4be74c9fd5bafcb8f27bd4f390bfee")),
     ] },
-    Compiled { kernel: "matmul_f32_columns", declaration: Fingerprint::hex("32b7f42c3a54c4256b699b9aa00f2349e4ceb2c31b03f6644c9514c32fb0a5a3"), code: &[
+    Compiled { kernel: "matmul_f32_columns", declaration: Fingerprint::hex("4c7d23afa3e5e7af76fd618136398e789775c74cb4b5a2fa2c9679fc58f49b36"), code: &[
         ("plain", Fingerprint::hex("f5ebe5a52461ba91e00d57d64b7302816d127c3474d771d341777ff0dbb51a75")),
         ("plain_m4", Fingerprint::hex("177ee3b539f225311ac951e132250869caaa03d30daa926c6c6f52211caf7b84")),
         ("plain_m8", Fingerprint::hex("03f61998e7c1868d2ad0b9bb1bbcd0322794d7fd56016855b8f8a6a1f05451d1")),
     ] },
-    Compiled { kernel: "matmul_f32_dot", declaration: Fingerprint::hex("ab8d2983e14927cf99f4800e58fbff13226b1780ce7640b02dfdc4971d988650"), code: &[
-        ("native", Fingerprint::hex("d98a1007d2b71e466cdd707a67baa603ca564316f9f04d8cec8f0c60bc2a6db2")),
-        ("native_m4", Fingerprint::hex("8654fcd04b7cf2ebe11ee8392d3d6b738538202fe6daa5e8c18593af3285a9f9")),
-        ("native_m8", Fingerprint::hex("c6048073f5967a359fc8722b5642965b5819bd0755ed345738d3bd8a4fbef747")),
+    Compiled { kernel: "matmul_f32_dot", declaration: Fingerprint::hex("e0c7aa5240a784a38b6554aee5752a3875c62b1e6377e6f120639fa8ca13f1f3"), code: &[
+        ("native", Fingerprint::hex("1905ea9e96d3cb90fcf436186df6ef00aeb82f5e57c0ad4e8d6f2dcef95ce0a0")),
+        ("native_m4", Fingerprint::hex("b790c00632c75e3859f71a0d75db9127389f3f7291c2f5d628c366445e91b7d2")),
+        ("native_m8", Fingerprint::hex("14e5d4cbb284be614926b1b674646a64d17eaa7f238713e5b2cd5e51bc7e7a3c")),
         ("plain", Fingerprint::hex("1ea81d87611b1745737fdf71976bdc1846b1ebaf61b23e78ad63c70b1781cda3")),
         ("plain_m4", Fingerprint::hex("0124f4bace805b8f3b8217fc36cdd8f2d3ba8d5ade8f9043e98ccf10d616e663")),
         ("plain_m8", Fingerprint::hex("b7e9be272fe27361372f81cfd0728c3c1dba9e84445d27c2dab591d5f82bbe8a")),
     ] },
-    Compiled { kernel: "matmul_f32_lanes", declaration: Fingerprint::hex("332d2a1fe1db17e364817e3c93b9ab3afbb901446b57eebea1cd0013dee1f975"), code: &[
-        ("plain", Fingerprint::hex("e61797078d384a825d6d10a75541b911511a404db9bc096ccd40037e48dfef49")),
-        ("plain_row", Fingerprint::hex("ac728cbb22125cb60ab775d386f42c677f23eaede838b7b0dcca6777c7ab7295")),
-        ("plain_small", Fingerprint::hex("ca408fecc4f4c9e7ddb2009317220aaa8ed51ee4061bc6f9aa2b7a7f7dd96077")),
-        ("shuffle", Fingerprint::hex("bbf4e44b209844360d948ad94385f841d6a7f507e6b14ef62d7b02b3ce527803")),
-        ("shuffle_row", Fingerprint::hex("939719062d554005e3e66d6c522e8578f48ef5d2516105181722066b8030b36a")),
-        ("shuffle_small", Fingerprint::hex("b051ab18201cadef3174b0a7706e6487754e14c89a1269f3ecc9445cba2a33ab")),
+    Compiled { kernel: "matmul_f32_lanes", declaration: Fingerprint::hex("e909ca69c85ccfbb10807f5046302670f7546385b1c730644139db388d499a05"), code: &[
+        ("plain", Fingerprint::hex("a7b4be886f064220a7d434afe5350b53b90e0c5be1af9b7d818a1976efacf772")),
+        ("plain_row", Fingerprint::hex("f33baa6611b6c27ad5414fdc5542b77091919b2f444fbe257daf28dbe8c33868")),
+        ("plain_small", Fingerprint::hex("b444d4f857caa78311625356ab0ee0edfda4d0568b95d18c81156b83f1028a0b")),
+        ("shuffle", Fingerprint::hex("07f746cc2d7da07c386d57395e83b9953458b1948a2a1ffd4d1e713077fa1ca0")),
+        ("shuffle_row", Fingerprint::hex("6b5dbabeecd22eb1dac5f0d42ff9779387a116a713d85ec6b6818546ac582ef3")),
+        ("shuffle_small", Fingerprint::hex("ca1329e3b1868156f55deb2b440a5aeaa77a594fd3d56266e752369b14bfacfd")),
     ] },
     Compiled { kernel: "moe_router", declaration: Fingerprint::hex("e70a2837f2b5869e6622533dca1b349af6fdb7bd39fbc49d5ab79748b8f089ad"), code: &[
         ("plain", Fingerprint::hex("3d049504ee1fd233baf90c71f19d00e95ca6648611ad0e4abf8eafe8491ac3dc")),

@@ -25,7 +25,10 @@ impl Encoding {
             Encoding::Blocks(scheme) => {
                 let blocks = bytes.chunks_exact(scheme.bytes() as usize);
                 let mut out = Vec::with_capacity(blocks.len() * scheme.elements() as usize);
-                blocks.for_each(|block| Block::of(scheme, block).decode(scheme, &mut out));
+                blocks.for_each(|block| {
+                    let block = Block::of(scheme, block);
+                    out.extend((0..scheme.elements() as usize).map(|i| block.value(scheme, i)));
+                });
                 Some(out)
             }
         }
@@ -54,6 +57,8 @@ struct Block<'b> {
     sc: &'b [u8],
     /// High bits of the scales of sub-blocks.
     sh: &'b [u8],
+    /// Scales of a byte.
+    e: &'b [u8],
     /// The scale.
     d: f32,
     /// What is added.
@@ -71,30 +76,51 @@ impl<'b> Block<'b> {
             [low, high] => f16::from_le_bytes([*low, *high]).to_f32(),
             _ => 0.0,
         };
-        let [qs, qh, sc, sh] = ["qs", "qh", "sc", "sh"].map(field);
-        Block { qs, qh, sc, sh, d: half("d"), m: half("m"), dmin: half("dmin") }
+        let [qs, qh, sc, sh, e] = ["qs", "qh", "sc", "sh", "e"].map(field);
+        Block { qs, qh, sc, sh, e, d: half("d"), m: half("m"), dmin: half("dmin") }
     }
 
-    /// Appends the values.
-    fn decode(&self, scheme: Scheme, out: &mut Vec<f32>) {
+    /// The value of element i.
+    fn value(&self, scheme: Scheme, i: usize) -> f32 {
         match scheme {
-            Scheme::Q4_0 => out.extend((0..32).map(|i| self.d * (i32::from(nibble(self.qs, i)) - 8) as f32)),
-            Scheme::Q4_1 => out.extend((0..32).map(|i| self.d * f32::from(nibble(self.qs, i)) + self.m)),
-            Scheme::Q5_0 => out.extend((0..32).map(|i| self.d * (i32::from(self.five_bits(i)) - 16) as f32)),
-            Scheme::Q5_1 => out.extend((0..32).map(|i| self.d * f32::from(self.five_bits(i)) + self.m)),
-            Scheme::Q8_0 => out.extend(self.qs.iter().map(|&q| self.d * f32::from(q as i8))),
-            Scheme::Q4_K | Scheme::Q5_K => out.extend((0..256).map(|i| self.q4_k_or_q5_k(i))),
-            Scheme::Q6_K => out.extend((0..256).map(|i| self.q6_k(i))),
-            Scheme::IQ4_NL => {
-                out.extend((0..32).map(|i| self.d * f32::from(IQ4_VALUES[usize::from(nibble(self.qs, i))])));
-            }
-            Scheme::IQ4_XS => out.extend((0..256).map(|i| self.iq4_xs(i))),
+            Scheme::Q4_0 => self.d * (i32::from(nibble(self.qs, i)) - 8) as f32,
+            Scheme::Q4_1 => self.d * f32::from(nibble(self.qs, i)) + self.m,
+            Scheme::Q5_0 => self.d * (i32::from(self.five_bits(i)) - 16) as f32,
+            Scheme::Q5_1 => self.d * f32::from(self.five_bits(i)) + self.m,
+            Scheme::Q8_0 => self.d * f32::from(self.qs[i] as i8),
+            Scheme::Q2_K => self.q2_k(i),
+            Scheme::Q3_K => self.q3_k(i),
+            Scheme::Q4_K | Scheme::Q5_K => self.q4_k_or_q5_k(i),
+            Scheme::Q6_K => self.q6_k(i),
+            Scheme::IQ4_NL => self.d * f32::from(IQ4_VALUES[usize::from(nibble(self.qs, i))]),
+            Scheme::IQ4_XS => self.iq4_xs(i),
+            Scheme::MXFP4 => half_of_e8m0(self.e[0]) * twice_e2m1(nibble(self.qs, i)),
+            Scheme::NVFP4 => self.nvfp4(i),
         }
     }
 
     /// Code i of 32: a nibble and its fifth bit.
     fn five_bits(&self, i: usize) -> u8 {
         nibble(self.qs, i) | bit(self.qh, i) << 4
+    }
+
+    fn q2_k(&self, i: usize) -> f32 {
+        let (q, sc) = (self.two_bits(i), self.sc[i / 16]);
+        self.d * f32::from(sc & 15) * f32::from(q) - self.dmin * f32::from(sc >> 4)
+    }
+
+    fn q3_k(&self, i: usize) -> f32 {
+        let sub = i / 16;
+        let low = self.sc[sub % 8] >> (4 * (sub / 8)) & 15;
+        let high = self.sc[8 + sub % 4] >> (2 * (sub / 4)) & 3;
+        let scale = i32::from(low | high << 4) - 32;
+        let q = i32::from(self.two_bits(i) | (self.qh[i % 32] >> (i / 32) & 1) << 2) - 4;
+        self.d * scale as f32 * q as f32
+    }
+
+    /// Code i of 256: of each half, four times 32 pairs of bits of the same bytes.
+    fn two_bits(&self, i: usize) -> u8 {
+        self.qs[32 * (i / 128) + i % 32] >> (2 * (i / 32 % 4)) & 3
     }
 
     fn q4_k_or_q5_k(&self, i: usize) -> f32 {
@@ -121,6 +147,34 @@ impl<'b> Block<'b> {
         let code = nibble(&self.qs[16 * sub..16 * sub + 16], l);
         self.d * scale as f32 * f32::from(IQ4_VALUES[usize::from(code)])
     }
+
+    fn nvfp4(&self, i: usize) -> f32 {
+        let sub = i / 16;
+        let code = self.qs[8 * sub + i % 8] >> (4 * (i / 8 % 2)) & 15;
+        half_of_ue4m3(self.e[sub]) * twice_e2m1(code)
+    }
+}
+
+/// 2^(e − 128): half the scale that stands before f4e2m1 values, since those are held doubled. Exact, also below
+/// 2^-126.
+fn half_of_e8m0(e: u8) -> f32 {
+    f32::from_bits(if e < 2 { 0x0020_0000 << e } else { u32::from(e - 1) << 23 })
+}
+
+/// Half of a scale of four bits of exponent and three of mantissa.
+fn half_of_ue4m3(code: u8) -> f32 {
+    let (exponent, mantissa) = (i32::from(code >> 3 & 15), f32::from(code & 7));
+    match exponent {
+        _ if code == 0x7f => 0.0,
+        0 => mantissa * 2f32.powi(-10),
+        _ => (1.0 + mantissa / 8.0) * 2f32.powi(exponent - 8),
+    }
+}
+
+/// Twice the value of an f4e2m1 code; that of −0 is 0.
+fn twice_e2m1(code: u8) -> f32 {
+    const VALUES: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
+    f32::from(VALUES[usize::from(code)])
 }
 
 /// The values that the nibbles of IQ4_NL and IQ4_XS name.

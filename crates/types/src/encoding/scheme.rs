@@ -9,15 +9,19 @@ pub enum FieldKind {
     Bits,
     /// An f16 that scales or moves the block's values.
     F16,
-    /// The exponent of a power of two that scales them: 2^(byte - 127), and 255 is NaN.
+    /// The exponent of a power of two that scales them: 2^(byte - 127). 255 is 2^128 and no NaN, as the gguf package
+    /// has it.
     E8M0,
+    /// Four bits of exponent (bias 7) above three of mantissa, that scale them. 0x7f is 0; the highest bit says
+    /// nothing, so 0xff is 480.
+    UE4M3,
 }
 
 impl FieldKind {
     /// Bytes of a number; 1 where there is none.
     pub const fn bytes(self) -> u64 {
         match self {
-            FieldKind::Bits | FieldKind::E8M0 => 1,
+            FieldKind::Bits | FieldKind::E8M0 | FieldKind::UE4M3 => 1,
             FieldKind::F16 => 2,
         }
     }
@@ -27,7 +31,7 @@ impl FieldKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     /// What it holds: `d` and `m` are f16 scale and minimum of the block, `qs` the low bits of the codes, `qh` their
-    /// high bits, `sc` scales of sub-blocks.
+    /// high bits, `sc` scales of sub-blocks, `e` scales of a byte.
     pub name: &'static str,
     /// What its bytes are.
     pub kind: FieldKind,
@@ -100,6 +104,11 @@ schemes! {
     Q5_1 = "q5_1", id 7, 32 elements, gguf 7: d F16 1 m F16 1 qh Bits 4 qs Bits 16;
     /// d · q, q a signed byte.
     Q8_0 = "q8_0", id 8, 32 elements, gguf 8: d F16 1 qs Bits 32;
+    /// d · sc · q − dmin · mn, q of 2 bits, with a byte for each 16 elements: sc in its low nibble, mn in its high one.
+    Q2_K = "q2_k", id 10, 256 elements, gguf 10: sc Bits 16 qs Bits 64 d F16 1 dmin F16 1;
+    /// d · (sc − 32) · (q − 4), q two bits with the one in `qh` above them, and a 6-bit scale for each 16 elements: low
+    /// nibbles in eight bytes of `sc`, high pairs of bits in the four after them.
+    Q3_K = "q3_k", id 11, 256 elements, gguf 11: qh Bits 32 qs Bits 64 sc Bits 12 d F16 1;
     /// d · sc · q − dmin · mn with 6-bit scales and minima for each 32 elements; q a nibble.
     Q4_K = "q4_k", id 12, 256 elements, gguf 12: d F16 1 dmin F16 1 sc Bits 12 qs Bits 128;
     /// As Q4_K with a fifth bit of each code in `qh`.
@@ -111,6 +120,11 @@ schemes! {
     /// d · (sc − 32) · value of the nibble, values as in IQ4_NL, with a 6-bit scale for each 32 elements: its low four
     /// bits in `sc`, its high two in `sh`.
     IQ4_XS = "iq4_xs", id 23, 256 elements, gguf 23: d F16 1 sh Bits 2 sc Bits 4 qs Bits 128;
+    /// 2^(e − 127) · value of the nibble: the eight values of f4e2m1 with a sign; nibbles as in Q4_0.
+    MXFP4 = "mxfp4", id 39, 32 elements, gguf 39: e E8M0 1 qs Bits 16;
+    /// e · value of the nibble as in MXFP4, with a scale for each 16 elements, whose nibbles are eight bytes: low ones
+    /// first.
+    NVFP4 = "nvfp4", id 40, 64 elements, gguf 40: e UE4M3 4 qs Bits 32;
 }
 
 /// Fields one after the other.
@@ -166,11 +180,15 @@ mod tests {
             ("q5_0", 32, 22),
             ("q5_1", 32, 24),
             ("q8_0", 32, 34),
+            ("q2_k", 256, 84),
+            ("q3_k", 256, 110),
             ("q4_k", 256, 144),
             ("q5_k", 256, 176),
             ("q6_k", 256, 210),
             ("iq4_nl", 32, 18),
             ("iq4_xs", 256, 136),
+            ("mxfp4", 32, 17),
+            ("nvfp4", 64, 36),
         ];
         assert_eq!(sizes, expected);
         assert_eq!(Scheme::Q6_K.field("d").map(|f| f.at), Some(208));
