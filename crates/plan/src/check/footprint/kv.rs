@@ -58,7 +58,8 @@ fn append<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let x = Accesses::words().axis(outer1, x_outer1).axis(outer0, x_outer0);
     let footprint = Footprint::new(words.div_ceil(256), 256)
         .along_of(2, [e.outer, e.capacity, e.inner])
-        .operand(0, x.axis(e.rows, x_row).axis(e.inner, 1))
+        // A single row may have stride 0, by which more of them would be the same bytes: the view has the count.
+        .operand(0, x.axis(e.rows, x_row).axis(e.inner, 1).within(e.outer, &[e.rows], e.inner))
         .operand(2, Accesses::dense(unit, state));
     positions(call, &e, (1, 0), footprint)
 }
