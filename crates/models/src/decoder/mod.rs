@@ -53,36 +53,49 @@ pub fn decoder_graph_of(
     let weights = Weights { g: &g, stored: weights };
     let table = table(config, &weights);
     let given = g.input("ids", i32([1.into(), new_tokens(config)]));
-    let t = g.dim_of(given, 1);
-    let position = g.scalar_advancing("position", 0, config.capacity as i32, 0, t.clone());
-    let end = g.add(position, g.extent(given, 1));
+    let place = Place::of(&g, config, given);
 
     let last = g.state("last", i32([1u64, 1]));
     let is_last = g.less(given, g.constant_scalar(DType::I32, 0.0));
     let ids = g.select(is_last, g.state_read(last), given);
 
-    let remember = |i, k, v| remembered(&g, config, i, [k, v], (position, end));
-    let x = Decoder { config, weights, position, factors: OnceCell::new(), remember }.decode(table, ids);
-    let tail = g.narrow(x, 1, t - DimExpr::constant(1), 1);
+    let x = place.decode(config, weights, table, ids);
+    let tail = g.narrow(x, 1, place.new - DimExpr::constant(1), 1);
     let logits = logits(config, &weights, table, g.reshape(tail, &[1, config.hidden as i64]));
     let next = choose(&g, logits, &[1, 1]);
     let history = g.state("history", i32([1, config.capacity + 1]));
-    g.kv_append(history, next, end, 1, AppendMode::Linear);
+    g.kv_append(history, next, place.end, 1, AppendMode::Linear);
     g.state_write(last, next);
     outputs(&g, config, logits, next);
     Ok(g.build()?)
 }
 
-/// Keys and values of a layer, the new ones in its caches from `position` on; they are valid up to `end`.
-fn remembered(
-    g: &GraphBuilder,
-    config: &DecoderConfig,
-    i: u64,
-    [k, v]: [Value; 2],
-    (position, end): (Value, Value),
-) -> KeyValues {
-    let append = |name: &str, x| append_to_cache(g, config, (i, name), x, position);
-    KeyValues { k: append("k_cache", k), v: append("v_cache", v), len: Some(end) }
+/// Where new tokens lie in the caches.
+struct Place {
+    /// How many they are.
+    new: DimExpr,
+    /// The position of the first, by which every run advances, and the one after the last.
+    position: Value,
+    end: Value,
+}
+
+impl Place {
+    /// Of ids i32[1, t].
+    fn of(g: &GraphBuilder, config: &DecoderConfig, ids: Value) -> Place {
+        let new = g.dim_of(ids, 1);
+        let position = g.scalar_advancing("position", 0, config.capacity as i32, 0, new.clone());
+        Place { new, position, end: g.add(position, g.extent(ids, 1)) }
+    }
+
+    /// What the layers make of the tokens, f32[1, t, hidden]; their keys and values come into the caches.
+    fn decode(&self, config: &DecoderConfig, weights: Weights<'_>, table: Value, ids: Value) -> Value {
+        let (g, position) = (weights.g, self.position);
+        let remember = |i, k, v| {
+            let append = |name: &str, x| append_to_cache(g, config, (i, name), x, position);
+            KeyValues { k: append("k_cache", k), v: append("v_cache", v), len: Some(self.end) }
+        };
+        Decoder { config, weights, position, factors: OnceCell::new(), remember }.decode(table, ids)
+    }
 }
 
 /// Keys or values of new tokens, in a layer's cache of that name.
@@ -114,7 +127,8 @@ fn ended(g: &GraphBuilder, config: &DecoderConfig, token: Value) -> Option<Value
     config.end_of_sequence.iter().map(is).reduce(|a, b| g.or(a, b))
 }
 
-/// The model without states: `ids` i32[1, t] → `logits` f32[t, vocab] of every token and `next` i32[t, 1].
+/// The model without states: `ids` i32[1, t] → `logits` f32[t, vocab] of every token and `next` i32[t, 1]. Keys and
+/// values are rounded as caches of the configuration's type would hold them.
 ///
 /// # Errors
 /// A configuration that contradicts itself.
@@ -139,7 +153,11 @@ pub fn recompute_graph_of(
     let zero = g.constant_scalar(DType::I32, 0.0);
     let weights = Weights { g: &g, stored: weights };
     let table = table(config, &weights);
-    let remember = |_, k, v| KeyValues { k, v, len: None };
+    let rounded = |x| match config.cache {
+        DType::F32 => x,
+        cache => g.cast(g.cast(x, cache), DType::F32),
+    };
+    let remember = |_, k, v| KeyValues { k: rounded(k), v: rounded(v), len: None };
     let x =
         Decoder { config, weights, position: zero, factors: OnceCell::new(), remember }.decode(table, ids);
     let rows = g.reshape_to(x, vec![t.clone(), DimExpr::constant(config.hidden as i64)]);

@@ -2,16 +2,15 @@
 //! so that no row of logits leaves it.
 
 use super::config::DecoderConfig;
-use super::layers::{Decoder, logits, table};
+use super::layers::{logits, table};
 use super::weights::{DecoderWeights, Weights};
-use super::{new_tokens, remembered};
+use super::{Place, new_tokens};
 use crate::error::ModelError;
 use pumice_ir::ops::LossReduction;
 use pumice_ir::ops::softmax_cross_entropy::SoftmaxCrossEntropy;
 use pumice_ir::shape::{i32, sym};
 use pumice_ir::{Graph, GraphBuilder};
 use pumice_types::DimExpr;
-use std::cell::OnceCell;
 
 /// The model with the caches of [`decoder_graph`](super::decoder_graph), as what says how likely texts are.
 ///
@@ -34,12 +33,9 @@ pub fn score_graph_of(
     let ids = g.input("ids", i32([1.into(), new_tokens(config)]));
     let scored = sym("s", 1..=config.max_new);
     let (rows, targets) = (g.input("rows", i32([scored.clone()])), g.input("targets", i32([scored])));
-    let t = g.dim_of(ids, 1);
-    let position = g.scalar_advancing("position", 0, config.capacity as i32, 0, t.clone());
-    let end = g.add(position, g.extent(ids, 1));
-    let remember = |i, k, v| remembered(&g, config, i, [k, v], (position, end));
-    let x = Decoder { config, weights, position, factors: OnceCell::new(), remember }.decode(table, ids);
-    let all = g.reshape_to(x, vec![t, DimExpr::constant(config.hidden as i64)]);
+    let place = Place::of(&g, config, ids);
+    let x = place.decode(config, weights, table, ids);
+    let all = g.reshape_to(x, vec![place.new, DimExpr::constant(config.hidden as i64)]);
     let logits = logits(config, &weights, table, g.gather(all, rows, 0));
     let op = SoftmaxCrossEntropy { reduction: LossReduction::None, ..SoftmaxCrossEntropy::default() };
     g.output("log_probs", g.neg(g.softmax_cross_entropy(logits, targets, None, op).0));

@@ -23,7 +23,8 @@ pub struct Answer<'c> {
     ends: Vec<u32>,
     /// Tokens that were made and not given yet.
     fresh: VecDeque<Token>,
-    stream: DecodeStream,
+    /// None where tokens have no text.
+    stream: Option<DecodeStream>,
     stops: StopTexts,
     /// Tokens that may still come, and why none comes after them.
     left: usize,
@@ -40,14 +41,17 @@ impl<'c> Answer<'c> {
             return Err(ModelError::Option { option: "stop", problem }.into());
         }
         let model = &conversation.model;
-        let sampler = sampler(request, &model.text.ends);
+        if !request.stop.is_empty() {
+            model.text_for("stop")?;
+        }
+        let sampler = sampler(request, &model.about.ends);
         sampler.check().map_err(ModelError::from)?;
         let is_on_device = sampler.is_greedy() && sampler.is_of_raw_logits() && request.log_probs.is_none();
-        let ends = if request.ignore_end { Vec::new() } else { model.text.ends.clone() };
-        let room = model.context - conversation.len();
+        let ends = if request.ignore_end { Vec::new() } else { model.about.ends.clone() };
+        let room = model.about.context - conversation.len();
         let left = request.tokens.min(room);
         let last = if request.tokens <= room { End::Length } else { End::Context };
-        let stream = model.text.tokenizer.stream_after();
+        let stream = model.about.text.as_ref().map(|text| text.tokenizer.stream_after());
         conversation.begin(sampler)?;
         conversation.session.interrupt_by(request.interrupt.clone().unwrap_or_default());
         let mut made = Generated::empty(last);
@@ -109,7 +113,8 @@ impl<'c> Answer<'c> {
             return Ok(self.rest(End::Stop));
         }
         self.left -= 1;
-        let (text, is_stopped) = self.stops.push(&self.stream.push(token.id));
+        let (text, is_stopped) =
+            self.stops.push(&self.stream.as_mut().map_or_else(String::new, |s| s.push(token.id)));
         if is_stopped {
             self.end = Some(End::StopText);
         }
@@ -119,7 +124,8 @@ impl<'c> Answer<'c> {
     /// The answer has ended; the text that was held back is its last piece.
     fn rest(&mut self, end: End) -> Option<Piece> {
         self.end = Some(end);
-        let (mut text, is_stopped) = self.stops.push(&self.stream.flush());
+        let (mut text, is_stopped) =
+            self.stops.push(&self.stream.as_mut().map_or_else(String::new, DecodeStream::flush));
         if is_stopped {
             self.end = Some(End::StopText);
         } else {

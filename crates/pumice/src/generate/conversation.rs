@@ -93,7 +93,7 @@ impl Conversation {
     /// A number that is no token of the vocabulary; more tokens than the context holds.
     pub fn push(&mut self, ids: &[u32]) -> Result<(), Error> {
         self.check_ids(ids)?;
-        let (all, context) = (self.len() + ids.len(), self.model.context);
+        let (all, context) = (self.len() + ids.len(), self.model.about.context);
         if all > context {
             let problem = format!("its tokens are {all}, and the context holds {context}");
             return Err(ModelError::Option { option: "prompt", problem }.into());

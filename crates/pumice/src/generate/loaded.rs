@@ -14,28 +14,33 @@ use std::sync::Mutex;
 /// The axis of a cache along which rows lie.
 pub(super) const CACHE_ROWS: usize = 1;
 
-/// What a generator needs of a model besides its graph.
+/// What becomes of text: tokens and conversations.
 pub(super) struct TextSide {
     pub(super) tokenizer: TextTokenizer,
-    /// Tokens that end an answer.
-    pub(super) ends: Vec<u32>,
     /// Sources of chat templates, which are read when a conversation comes.
     pub(super) templates: ChatTemplates,
     pub(super) chat: ChatSettings,
+}
+
+/// What a generator needs of a model besides its graph.
+pub(super) struct About {
+    /// None of a model that is opened for tokens alone.
+    pub(super) text: Option<TextSide>,
+    /// Tokens that end an answer.
+    pub(super) ends: Vec<u32>,
     pub(super) suggested: SuggestedSampling,
     /// Which model it is.
     pub(super) fingerprint: Fingerprint,
     pub(super) notes: Vec<Note>,
+    /// Tokens that the caches hold, and those of a prompt in one run: at least 1 and at most 2²⁴.
+    pub(super) context: usize,
+    pub(super) most_new: usize,
 }
 
-/// Executable and text side, with the sizes that runs follow.
+/// Executable and what is known of the model.
 pub(super) struct LoadedModel {
     pub(super) exe: Executable,
-    pub(super) text: TextSide,
-    /// Tokens that the caches hold.
-    pub(super) context: usize,
-    /// Tokens of a prompt in one run; at least 1.
-    pub(super) most_new: usize,
+    pub(super) about: About,
     /// Greedy tokens in one submission.
     pub(super) per_submission: usize,
     pub(super) logits: usize,
@@ -59,9 +64,17 @@ impl LoadedModel {
         states.filter(|name| name.ends_with("_cache"))
     }
 
+    /// What becomes of text; without a vocabulary, an error for this option.
+    pub fn text_for(&self, option: &'static str) -> Result<&TextSide, ModelError> {
+        self.about.text.as_ref().ok_or_else(|| ModelError::Option {
+            option,
+            problem: "the model was opened for tokens alone, without its vocabulary".to_owned(),
+        })
+    }
+
     /// The tokens of a conversation, which end where the assistant's answer begins.
     pub fn chat_ids(&self, messages: &[Message]) -> Result<Vec<u32>, Error> {
-        let TextSide { tokenizer, templates, chat, .. } = &self.text;
+        let TextSide { tokenizer, templates, chat } = self.text_for("chat")?;
         let own = |source| ChatTemplate::new(source).map(Some);
         let tools = !chat.tools.is_empty();
         let template = match &chat.template {
@@ -82,8 +95,8 @@ impl LoadedModel {
     /// Makes the kernels of the runs that a prompt and an answer of so many tokens meet: those of whole pieces, of
     /// the last piece, and of single tokens.
     pub fn prepare_for(&self, prompt: usize, answer: usize) -> Result<(), Error> {
-        let whole = (prompt > self.most_new).then_some(self.most_new);
-        let last = (prompt - 1) % self.most_new + 1;
+        let whole = (prompt > self.about.most_new).then_some(self.about.most_new);
+        let last = (prompt - 1) % self.about.most_new + 1;
         let single = (answer > 1).then_some(1);
         let met = whole.into_iter().chain([last]).chain(single).filter_map(|new| self.run_of(new));
         let runs: BTreeSet<usize> = met.collect();

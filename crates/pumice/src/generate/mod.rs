@@ -5,8 +5,6 @@
 
 mod ahead;
 mod answer;
-#[cfg(feature = "cli")]
-mod bare;
 mod chat;
 #[cfg(feature = "cli")]
 pub mod cli;
@@ -14,6 +12,8 @@ mod conversation;
 mod loaded;
 mod log_probs;
 mod logits;
+#[cfg(feature = "cli")]
+mod measured;
 mod options;
 mod perplexity;
 mod reading;
@@ -35,7 +35,7 @@ pub use request::{End, Generated, Heard, Piece, Prompt, Request, Token, TokenLog
 pub use saved::SavedError;
 pub use scorer::Scorer;
 
-use self::loaded::{LoadedModel, TextSide};
+use self::loaded::{About, LoadedModel, TextSide};
 use crate::device::{Device, DeviceKind};
 use crate::error::Error;
 use crate::model::Loaded;
@@ -65,31 +65,82 @@ impl Generator {
         options: &GenerateOptions,
         progress: impl FnMut(usize, usize),
     ) -> Result<Generator, Error> {
-        let mut file = LanguageModel::open(path, &options.model_options())?;
-        let mut notes = std::mem::take(&mut file.notes);
-        let (planned, trained) = (file.config.capacity, file.trained_context);
-        if planned < trained {
-            notes.push(Note(format!(
-                "room for {planned} of the {trained} tokens of context that the model takes is planned"
-            )));
-        }
+        let file = LanguageModel::open(path, &options.model_options())?;
         let text = TextSide {
             tokenizer: file.tokenizer()?,
-            ends: file.config.end_of_sequence.clone(),
             templates: file.chat_templates()?,
             chat: options.chat.clone(),
+        };
+        Generator::of(file, Some(text), device, options, progress)
+    }
+
+    /// As [`Generator::open`], for tokens alone: neither vocabulary nor templates are read, so that a model without
+    /// them will do. Answers are ids, and have no text; texts and messages are refused.
+    ///
+    /// ```no_run
+    /// use pumice::Device;
+    /// use pumice::generate::{GenerateOptions, Generator, Request};
+    ///
+    /// let generator = Generator::open_for_tokens("model/", &Device::best(), &GenerateOptions::default(), |_, _| {})?;
+    /// let mut conversation = generator.conversation()?;
+    /// conversation.push(&[1, 15043, 3186])?;
+    /// for piece in conversation.answer(&Request::default().tokens(8))? {
+    ///     println!("{:?}", piece?.token);
+    /// }
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Generator::open`].
+    pub fn open_for_tokens(
+        path: impl AsRef<Path>,
+        device: &Device,
+        options: &GenerateOptions,
+        progress: impl FnMut(usize, usize),
+    ) -> Result<Generator, Error> {
+        let file = LanguageModel::open(path, &options.model_options())?;
+        Generator::for_tokens(file, device, options, progress)
+    }
+
+    /// As [`Generator::open_for_tokens`], of a model whose configuration has been read.
+    pub(crate) fn for_tokens(
+        file: LanguageModel,
+        device: &Device,
+        options: &GenerateOptions,
+        progress: impl FnMut(usize, usize),
+    ) -> Result<Generator, Error> {
+        Generator::of(file, None, device, options, progress)
+    }
+
+    fn of(
+        mut file: LanguageModel,
+        text: Option<TextSide>,
+        device: &Device,
+        options: &GenerateOptions,
+        progress: impl FnMut(usize, usize),
+    ) -> Result<Generator, Error> {
+        let mut notes = std::mem::take(&mut file.notes);
+        let (context, trained) = (file.config.capacity, file.trained_context);
+        if context < trained {
+            notes.push(Note(format!(
+                "room for {context} of the {trained} tokens of context that the model takes is planned"
+            )));
+        }
+        let about = About {
+            text,
+            ends: file.config.end_of_sequence.clone(),
             suggested: file.suggested_sampling()?,
             fingerprint: file.fingerprint()?,
             notes,
+            context: context as usize,
+            most_new: file.config.max_new as usize,
         };
-        let sizes = (planned, file.config.max_new);
-        Generator::new(&file.model()?, text, sizes, device, options, progress)
+        Generator::new(&file.model()?, about, device, options, progress)
     }
 
     fn new(
         model: &Model,
-        text: TextSide,
-        (context, most_new): (u64, u64),
+        about: About,
         device: &Device,
         options: &GenerateOptions,
         progress: impl FnMut(usize, usize),
@@ -99,10 +150,7 @@ impl Generator {
         let is_gpu = device.kind() == DeviceKind::Gpu;
         let model = LoadedModel {
             exe,
-            text,
-            // Both are at most 2²⁴.
-            context: context as usize,
-            most_new: most_new as usize,
+            about,
             // On a CPU a submission costs nothing beside a token, and text should come as soon as it is there.
             per_submission: if is_gpu { 8 } else { 1 },
             logits,
@@ -140,7 +188,7 @@ impl Generator {
 
     /// What the user should know about the model.
     pub fn notes(&self) -> &[Note] {
-        &self.model.text.notes
+        &self.model.about.notes
     }
 
     /// The executable: its plan, its memory.
@@ -150,17 +198,18 @@ impl Generator {
 
     /// Tokens that prompt and answer may have together.
     pub fn context(&self) -> usize {
-        self.model.context
+        self.model.about.context
     }
 
     /// Whether the model has a chat template.
     pub fn has_chat_template(&self) -> bool {
-        self.model.text.chat.template.is_some() || !self.model.text.templates.is_empty()
+        let has = |text: &TextSide| text.chat.template.is_some() || !text.templates.is_empty();
+        self.model.about.text.as_ref().is_some_and(has)
     }
 
     /// How the model's makers suggest to choose its tokens.
     pub fn suggested_sampling(&self) -> &SuggestedSampling {
-        &self.model.text.suggested
+        &self.model.about.suggested
     }
 
     /// The tokens of a prompt. What messages of a conversation say is text and never becomes control tokens; a text
@@ -171,7 +220,8 @@ impl Generator {
     pub fn prompt_ids(&self, prompt: &Prompt) -> Result<Vec<u32>, Error> {
         match prompt {
             Prompt::Text(text) => {
-                Ok(self.model.text.tokenizer.encode_prompt(text, true).map_err(ModelError::from)?)
+                let side = self.model.text_for("prompt")?;
+                Ok(side.tokenizer.encode_prompt(text, true).map_err(ModelError::from)?)
             }
             Prompt::Chat(messages) => self.model.chat_ids(messages),
         }

@@ -33,7 +33,7 @@ impl Conversation {
 
     /// Reads as many tokens as one run takes; an output where they are the last.
     fn read_piece(&mut self, output: usize) -> Result<Option<Tensor>, Error> {
-        let count = self.unread.len().min(self.model.most_new);
+        let count = self.unread.len().min(self.model.about.most_new);
         let is_last = count == self.unread.len();
         let ids: Vec<i32> = self.unread[..count].iter().map(|&id| id as i32).collect();
         let inputs = [("ids", TensorView::i32(&ids, [1, count as u64]))];

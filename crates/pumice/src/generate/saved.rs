@@ -125,7 +125,7 @@ pub(super) fn save(conversation: &mut Conversation, to: &mut dyn Write) -> Resul
     let head = [
         &MAGIC[..],
         &VERSION.to_le_bytes(),
-        &conversation.model.text.fingerprint,
+        &conversation.model.about.fingerprint,
         &(object.len() as u64).to_le_bytes(),
         &object,
     ];
@@ -160,7 +160,7 @@ fn of_file(path: &Path, source: io::Error) -> SavedError {
 }
 
 pub(super) fn load(model: &Arc<LoadedModel>, from: &mut dyn Read) -> Result<Conversation, Error> {
-    let saved = object(from, &model.text.fingerprint)?;
+    let saved = object(from, &model.about.fingerprint)?;
     check(model, &saved)?;
     let mut conversation = Conversation::new(Arc::clone(model))?;
     let rows = saved.read.len() as u64;
@@ -218,7 +218,7 @@ fn object(from: &mut dyn Read, fingerprint: &Fingerprint) -> Result<Saved, Saved
 
 /// That the tokens are ones of the model, and fit.
 fn check(model: &LoadedModel, saved: &Saved) -> Result<(), Error> {
-    let (count, context) = (saved.read.len() + saved.unread.len(), model.context);
+    let (count, context) = (saved.read.len() + saved.unread.len(), model.about.context);
     if count > context {
         let problem = format!(
             "its tokens are {count}, and {context} are planned: open the model with a larger context"

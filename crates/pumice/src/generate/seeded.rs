@@ -1,7 +1,7 @@
 //! A model that needs no file: two layers with the weights of a seed, one token a byte. Its text means nothing; it
 //! shows that everything runs where there is no network.
 
-use super::loaded::TextSide;
+use super::loaded::{About, TextSide};
 use super::{GenerateOptions, Generator};
 use crate::device::Device;
 use crate::error::Error;
@@ -30,17 +30,17 @@ impl Generator {
             Vocabulary { model: "gpt2", pre: "default", tokens: &tokens, ..Vocabulary::default() };
         let tokenizer = TextTokenizer::new(&vocabulary).map_err(ModelError::from)?;
         let note = Note("a small model with seeded weights is used: its text means nothing".to_owned());
-        let sizes = (config.capacity, config.max_new);
-        let text = TextSide {
-            tokenizer,
+        let text = TextSide { tokenizer, templates: ChatTemplates::default(), chat: options.chat.clone() };
+        let about = About {
+            text: Some(text),
             ends: Vec::new(),
-            templates: ChatTemplates::default(),
-            chat: options.chat.clone(),
             suggested: SuggestedSampling::default(),
             fingerprint: fingerprint(seed, config.cache),
             notes: vec![note],
+            context: config.capacity as usize,
+            most_new: config.max_new as usize,
         };
-        Generator::new(&model, text, sizes, device, options, |_, _| {})
+        Generator::new(&model, about, device, options, |_, _| {})
     }
 }
 

@@ -131,8 +131,11 @@ impl Scene<'_> {
         let begun = Instant::now();
         let generator = match &self.args.model {
             Some(path) => {
-                let file = LanguageModel::open(path, &model)?;
-                self.progress.with_tensors(|heard| Generator::bare(file, self.device, &options, heard))?
+                let mut file = LanguageModel::open(path, &model)?;
+                // No token ends what is measured.
+                file.config.end_of_sequence.clear();
+                self.progress
+                    .with_tensors(|heard| Generator::for_tokens(file, self.device, &options, heard))?
             }
             None => Generator::offline(1, self.device, &options)?,
         };

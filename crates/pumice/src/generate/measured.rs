@@ -1,39 +1,10 @@
-//! A language model without its text side, for measuring: tokens go in and come out as numbers. No vocabulary is
-//! needed, and no token ends a text.
+//! Runs that are measured: a prompt that is read, greedy tokens after it, and nothing around them.
 
-use super::loaded::TextSide;
-use super::{Conversation, GenerateOptions, Generator};
-use crate::device::Device;
+use super::{Conversation, Generator};
 use crate::error::Error;
-use pumice_models::{
-    ChatTemplates, Fingerprint, LanguageModel, ModelError, SuggestedSampling, TextTokenizer, Vocabulary,
-};
 use std::ops::ControlFlow;
 
 impl Generator {
-    /// As [`Generator::open`], of a model that was opened, with a vocabulary that says nothing.
-    pub(crate) fn bare(
-        mut model: LanguageModel,
-        device: &Device,
-        options: &GenerateOptions,
-        progress: impl FnMut(usize, usize),
-    ) -> Result<Generator, Error> {
-        model.config.end_of_sequence.clear();
-        let vocabulary =
-            Vocabulary { model: "gpt2", pre: "default", tokens: &["-"], ..Vocabulary::default() };
-        let text = TextSide {
-            tokenizer: TextTokenizer::new(&vocabulary).map_err(ModelError::from)?,
-            ends: Vec::new(),
-            templates: ChatTemplates::default(),
-            chat: options.chat.clone(),
-            suggested: SuggestedSampling::default(),
-            fingerprint: Fingerprint::default(),
-            notes: std::mem::take(&mut model.notes),
-        };
-        let sizes = (model.config.capacity, model.config.max_new);
-        Generator::new(&model.model()?, text, sizes, device, options, progress)
-    }
-
     /// Tokens of the vocabulary.
     pub(crate) fn vocab(&self) -> u64 {
         self.model.vocab()
