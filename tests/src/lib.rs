@@ -13,6 +13,7 @@ pub mod graphs;
 pub mod growth;
 pub mod known;
 pub mod logits;
+pub mod memory;
 pub mod op_suite;
 pub mod planted;
 pub mod resnet;

@@ -5,6 +5,7 @@ use pumice::train::{Batch, TrainOptions, Trainer};
 use pumice::{Device, DeviceKind, Options, Tensor};
 use pumice_plan::Precision;
 use pumice_tests::curves::{Golden, Gpt, Mlp, Model, Param};
+use pumice_tests::memory::{Alive, grows, resident};
 use pumice_vulkan::VulkanDevice;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,30 +23,6 @@ const STRETCHES: usize = 4;
 
 /// One measurement at a time.
 static ALONE: Mutex<()> = Mutex::new(());
-
-/// What is alive on the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Alive {
-    device_bytes: u64,
-    staging_bytes: u64,
-    allocations: u32,
-}
-
-fn alive(device: &VulkanDevice) -> Alive {
-    let memory = device.memory();
-    Alive {
-        device_bytes: memory.live_bytes().0,
-        staging_bytes: memory.staging_bytes().0,
-        allocations: memory.allocations(),
-    }
-}
-
-/// Bytes of the process that are in memory, where the system says so.
-fn resident() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.trim().trim_end_matches(" kB").parse::<u64>().ok().map(|kib| kib << 10)
-}
 
 /// A model of `tests/reference/curves.py` that is trained, over batches that come again and again.
 struct Trained {
@@ -76,7 +53,7 @@ impl Trained {
             for step in from..to {
                 assert!(trainer.update(&batches[step % 16..][..1]).expect("a step").made);
             }
-            (alive(vulkan), resident())
+            (Alive::on(vulkan), resident())
         };
         let (first, host) = train(0, WARM);
         let mut hosts = vec![host];
@@ -100,11 +77,6 @@ impl Trained {
         let grows = grows(last);
         assert!(grows <= MOST_GROWS, "the process grew in {grows} of the last {PARTS} parts: {hosts:?}");
     }
-}
-
-/// How often a number is larger than the one before.
-fn grows(hosts: &[Option<u64>]) -> usize {
-    hosts.windows(2).filter(|pair| pair[1] > pair[0]).count()
 }
 
 mod on_device {

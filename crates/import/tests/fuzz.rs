@@ -1,8 +1,10 @@
 //! A million damaged files through each reader: no panic, memory bounded.
 
 use pumice_import::fuzz::{Mutator, fuzz_gguf, fuzz_index, fuzz_safetensors, within_memory};
-use pumice_import::{GgufStrings, GgufWriteError, GgufWriter};
+use pumice_import::{GgufModel, GgufStrings, GgufWriteError, GgufWriter, WeightSource};
 use pumice_types::{DType, Encoding, Scheme};
+use std::fs;
+use std::path::PathBuf;
 
 const RUNS: u32 = 1_000_000;
 
@@ -120,4 +122,51 @@ fn gguf_reader_survives_a_million_files() {
             fuzz_gguf(&mutator.generate());
         }
     });
+}
+
+/// The shard of this number of two.
+fn shard(number: u16, tensor: &str) -> Result<Vec<u8>, GgufWriteError> {
+    let mut writer = GgufWriter::new();
+    writer.metadata("split.no", number)?;
+    writer.metadata("split.count", 2u16)?;
+    writer.metadata("split.tensors.count", 2i32)?;
+    writer.tensor(tensor, Encoding::Plain(DType::F32), &[2, 3])?;
+    let mut file = Vec::new();
+    writer.write(&mut file, |_, _, piece| {
+        piece.fill(7);
+        Ok(())
+    })?;
+    Ok(file)
+}
+
+/// Five hundred thousand (E10): one of two shards is damaged, by parts of the other too.
+#[test]
+fn shards_survive_damage() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("shards-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a scratch folder can be made");
+    let paths = [1, 2].map(|n| folder.join(format!("m-0000{n}-of-00002.gguf")));
+    let sound = [shard(0, "a"), shard(1, "b")].map(|file| file.expect("a sound description"));
+    let write = |at: usize, bytes: &[u8]| fs::write(&paths[at], bytes).expect("a file can be written");
+    (0..2).for_each(|at| write(at, &sound[at]));
+    assert_eq!(GgufModel::open(&paths[0]).expect("sound").names().len(), 2);
+    let words = ["split.no", "split.count", "split.tensors.count", "\u{2}\0\0\0", "\0\0\0\0\0\0\0\0"];
+    let mut mutator = Mutator::binary(5, sound.to_vec(), &words);
+    let mut opened = 0;
+    within_memory(LIMIT_KIB, || {
+        for run in 0..RUNS / 2 {
+            // Each shard is damaged for a while, the other one sound.
+            let at = (run / 1_000 % 2) as usize;
+            if run % 1_000 == 0 {
+                write(1 - at, &sound[1 - at]);
+            }
+            write(at, &mutator.generate());
+            let Ok(model) = GgufModel::open(&paths[0]) else { continue };
+            opened += 1;
+            for name in model.names() {
+                let _ = model.load(name);
+            }
+        }
+    });
+    let _ = fs::remove_dir_all(&folder);
+    assert!(opened > 1_000, "{opened} models opened");
 }

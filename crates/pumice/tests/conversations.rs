@@ -5,6 +5,7 @@ use pumice::generate::{
     Conversation, End, GenerateOptions, Generated, Generator, Heard, Request, Sampler, Token,
 };
 use pumice::{Device, DeviceKind, Interrupt};
+use pumice_import::fuzz::{Mutator, within_memory};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -248,18 +249,42 @@ fn what_is_no_saved_conversation_is_refused() {
             .contains("caches of another type")
     );
     assert!(refused(&[&file[..], &[0]].concat()).contains("something follows"));
-    // Cut anywhere, and changed anywhere: an error or a conversation, never a panic.
+    // Cut anywhere: an error.
     for end in (0..file.len()).step_by(7) {
         assert!(generator.load(&mut &file[..end]).is_err(), "{end}");
     }
-    let mut state = 3u64;
-    for _ in 0..400 {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let mut changed = file.clone();
-        let at = (state >> 20) as usize % 400.min(changed.len());
-        changed[at] = (state >> 50) as u8;
-        let _ = generator.load(&mut changed.as_slice());
-    }
+}
+
+/// Five hundred thousand damaged files (E10) are errors or conversations, never a panic, and take little memory.
+#[test]
+fn damaged_conversations_do_no_harm() {
+    const RUNS: u32 = 500_000;
+    let generator = generator(DeviceKind::CpuDriver);
+    let warm = Sampler::default().temperature(1.3).bias(vec![(7, f32::NEG_INFINITY)]).seed(5);
+    let mut conversation = begun(&generator);
+    let saved = |conversation: &mut Conversation| {
+        let mut file = Vec::new();
+        conversation.save(&mut file).expect("saves");
+        file
+    };
+    let first = saved(&mut conversation);
+    all(&mut conversation, &Request::default().tokens(3).sampler(warm));
+    let corpus = vec![first, saved(&mut conversation), saved(&mut generator.conversation().expect("fits"))];
+    let words = ["\"read\":[", "\"unread\":", "4294967295", "-1", "1e999", "null", "\"draws\":null", "[[[["];
+    let mut mutators = [Mutator::binary(15, corpus.clone(), &words), Mutator::new(16, corpus, &words)];
+    let mut loaded = 0;
+    within_memory(64 << 10, || {
+        for run in 0..RUNS {
+            let file = mutators[run as usize % 2].generate();
+            let Ok(mut conversation) = generator.load(&mut file.as_slice()) else { continue };
+            loaded += 1;
+            if loaded % 64 == 0 {
+                let _ = conversation.generate(&Request::default().tokens(1), |_| ControlFlow::Continue(()));
+            }
+        }
+    });
+    println!("{loaded} of {RUNS} loaded");
+    assert!(loaded > 1_000);
 }
 
 /// Wherever an answer is ended from outside, the conversation has whole tokens and goes on as if nothing had happened.

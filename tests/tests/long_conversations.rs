@@ -1,0 +1,187 @@
+//! Many tokens in conversations that are forked, gone back in, saved and loaded (E9): each way of going on gives the
+//! same tokens, a second time as well, and neither device nor process holds more after them than before. A binary of
+//! its own, since the process is measured as a whole.
+
+use pumice::generate::{Conversation, GenerateOptions, Generator, Request, Sampler};
+use pumice::{Device, DeviceKind, LanguageOptions};
+use pumice_tests::memory::{Alive, grows, resident};
+use pumice_tests::{device, files};
+use pumice_vulkan::{DeviceOptions, VulkanDevice};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Conversations that are open at once.
+const OPEN: usize = 4;
+/// Share of the context that is said in a turn at most, and that is answered.
+const SHARE: u64 = 12;
+/// Parts of the tokens after each of which memory is measured, and those in which the process may be larger.
+const PARTS: usize = 10;
+const MOST_GROWS: usize = 3;
+
+/// SplitMix64.
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ z >> 31) % n
+    }
+}
+
+/// Conversations of one model, and all that was answered in them.
+struct Talk<'g> {
+    generator: &'g Generator,
+    vocab: u64,
+    /// Tokens that are said in a turn at most, and answered.
+    most: u64,
+    open: Vec<Conversation>,
+    draws: Draws,
+    answered: Vec<u32>,
+    /// Tokens that were made, those of forks and copies too.
+    made: usize,
+    /// Turns of each kind: forks, steps back, saves.
+    kinds: [usize; 3],
+}
+
+impl<'g> Talk<'g> {
+    fn new(generator: &'g Generator, seed: u64) -> Talk<'g> {
+        let logits = generator.executable().plan().outputs.iter().find(|output| output.name == "logits");
+        let vocab = logits.and_then(|output| output.shape.last()?.as_const()).expect("a vocabulary") as u64;
+        let open = (0..OPEN).map(|_| generator.conversation().expect("fits")).collect();
+        let most = generator.context() as u64 / SHARE;
+        Talk {
+            generator,
+            vocab,
+            most,
+            open,
+            draws: Draws(seed),
+            answered: Vec::new(),
+            made: 0,
+            kinds: [0; 3],
+        }
+    }
+
+    /// Tokens are said in one conversation and answered, in one of several ways.
+    fn turn(&mut self) {
+        let (who, other) = (self.draws.below(OPEN as u64) as usize, self.draws.below(OPEN as u64) as usize);
+        if self.open[who].len() + 2 * self.most as usize > self.generator.context() {
+            self.open[who].reset();
+        }
+        let said: Vec<u32> =
+            (0..=self.draws.below(self.most)).map(|_| self.draws.below(self.vocab) as u32).collect();
+        self.open[who].push(&said).expect("tokens");
+        let request = self.request();
+        let begun = self.open[who].len();
+        match self.draws.below(4) {
+            0 => {
+                let mut fork = self.open[who].fork().expect("fits");
+                let answer = self.answer(who, &request);
+                assert_eq!(ids(&mut fork, &request), answer, "a fork");
+                self.made += answer.len();
+                self.open[other] = fork;
+                self.kinds[0] += 1;
+            }
+            1 => {
+                let answer = self.answer(who, &request);
+                self.open[who].rewind(begun - said.len()).expect("there");
+                self.open[who].push(&said).expect("tokens");
+                // Where a draw goes on is part of a conversation; the likeliest tokens are those of the tokens alone.
+                let again = self.answer(who, &request);
+                assert!(again == answer || !request.sampler.is_greedy(), "after going back");
+                self.kinds[1] += 1;
+            }
+            2 => {
+                let mut file = Vec::new();
+                self.open[who].save(&mut file).expect("saves");
+                let answer = self.answer(who, &request);
+                let mut loaded = self.generator.load(&mut file.as_slice()).expect("loads");
+                assert_eq!(ids(&mut loaded, &request), answer, "loaded");
+                self.made += answer.len();
+                self.open[who] = loaded;
+                self.kinds[2] += 1;
+            }
+            _ => drop(self.answer(who, &request)),
+        }
+    }
+
+    /// Chosen on the device, several in a submission, or drawn on the host.
+    fn request(&mut self) -> Request {
+        let tokens = 1 + self.draws.below(self.most) as usize;
+        let sampler = match self.draws.below(3) {
+            0 => Sampler::default().temperature(0.9).top_k(40).seed(self.draws.below(1 << 30)),
+            _ => Sampler::default(),
+        };
+        Request::default().tokens(tokens).ignore_end(true).sampler(sampler)
+    }
+
+    fn answer(&mut self, who: usize, request: &Request) -> Vec<u32> {
+        let answer = ids(&mut self.open[who], request);
+        self.answered.extend(&answer);
+        self.made += answer.len();
+        answer
+    }
+}
+
+fn ids(conversation: &mut Conversation, request: &Request) -> Vec<u32> {
+    conversation.generate(request, |_| ControlFlow::Continue(())).expect("answers").ids
+}
+
+/// Talks for so many tokens of answers, measuring; then once more, from the beginning.
+fn talks(vulkan: &Arc<VulkanDevice>, (model, context): (&Path, u64), tokens: usize) {
+    let device = Device::from_runtime(vulkan.clone(), DeviceKind::Gpu);
+    let model_options = LanguageOptions::default().context(context);
+    // Kernels of all ranges are made before: what a thread makes meanwhile would be measured.
+    let options = GenerateOptions::default().model(model_options).one_answer(true);
+    let generator = Generator::open_for_tokens(model, &device, &options, |_, _| {}).expect("opens");
+    let mut first = Talk::new(&generator, 1);
+    let until = |talk: &mut Talk<'_>, tokens: usize| {
+        while talk.made < tokens {
+            talk.turn();
+        }
+    };
+    let mut measured = Vec::with_capacity(PARTS);
+    for part in 1..=PARTS {
+        until(&mut first, tokens * part / PARTS);
+        measured.push((Alive::on(vulkan), resident()));
+    }
+    println!("{} tokens, {:?} forks, steps back and saves: {measured:?}", first.made, first.kinds);
+    assert!(first.kinds.iter().all(|n| *n > tokens / 2_000), "{:?}", first.kinds);
+    // What a conversation needs for several tokens a submission comes with the first of them: so some may lack it.
+    let most = |parts: &[(Alive, Option<u64>)]| {
+        let of = |what: fn(&Alive) -> u64| parts.iter().map(|part| what(&part.0)).max();
+        [of(|a| a.device_bytes), of(|a| a.staging_bytes), of(|a| u64::from(a.allocations))]
+    };
+    let (early, late) = measured.split_at(PARTS / 2);
+    assert!(most(late) <= most(early), "the device's memory: {measured:?}");
+    let hosts: Vec<Option<u64>> = measured[1..].iter().map(|part| part.1).collect();
+    assert!(grows(&hosts) <= MOST_GROWS, "the process grew: {hosts:?}");
+    let answered = std::mem::take(&mut first.answered);
+    drop(first);
+    let mut second = Talk::new(&generator, 1);
+    until(&mut second, tokens / PARTS);
+    assert_eq!(second.answered, answered[..second.answered.len()], "the same calls again");
+}
+
+mod on_device {
+    use super::*;
+
+    #[test]
+    fn tokens_take_no_memory() {
+        let model = files::data().join("tiny_decoders/qwen3");
+        talks(&device::open(&DeviceOptions::default()), (&model, 128), 4_000);
+    }
+
+    mod with_smollm2 {
+        use super::*;
+
+        #[test]
+        #[ignore = "model: a hundred thousand tokens of SmolLM2, for GPUs"]
+        fn a_hundred_thousand_tokens_take_no_memory() {
+            let model = files::smollm2().expect("`cargo xtask demo` fetches it");
+            talks(&device::open(&DeviceOptions::default()), (&model, 1_024), 100_000);
+        }
+    }
+}
