@@ -97,6 +97,36 @@ fn keys_that_switch_nothing_on_are_noted() {
     folder.model().expect("it fits");
 }
 
+/// What nobody knows may be passed over by its name, at any depth, and is told; what counts may not.
+#[test]
+fn unknown_keys_are_passed_over_where_that_is_asked_for() {
+    let folder = changed(
+        "passed_over",
+        &[
+            ("attention_sinks", json!(4)),
+            ("rope_parameters", json!({"rope_type": "default", "rope_theta": 10000.0, "twist": 2.5})),
+        ],
+    );
+    let open = |names: &[&str]| {
+        let options = LanguageOptions::default().ignored_keys(names.iter().copied());
+        LanguageModel::open(&folder, &options).map(|model| model.notes).map_err(|e| e.to_string())
+    };
+    let refused = |names: &[&str], said: &str| {
+        let error = open(names).expect_err("refused");
+        assert!(error.contains(said), "{names:?}: {error}");
+    };
+    refused(&[], "`rope_parameters.twist` is 2.5, which is not known here");
+    refused(&["rope_parameters.twist"], "`attention_sinks` is 4, which is not known here");
+    let notes = open(&["attention_sinks", "rope_parameters.twist"]).expect("opens");
+    let told = |what: &str| notes.iter().any(|note| note.0.contains(what));
+    assert!(told("`attention_sinks` is 4 and not known here: it is passed over"), "{notes:?}");
+    assert!(told("`rope_parameters.twist` is 2.5 and not known here"), "{notes:?}");
+    let both = ["attention_sinks", "rope_parameters.twist"];
+    refused(&[&both[..], &["hidden_size"]].concat(), "`hidden_size` is read");
+    refused(&[&both[..], &["rope_parameters.rope_theta"]].concat(), "`rope_parameters.rope_theta` is read");
+    refused(&[&both[..], &["twist"]].concat(), "`twist` is no key of the model");
+}
+
 #[test]
 fn a_context_is_at_most_what_the_model_was_trained_for() {
     let open = |tokens: u64| LanguageModel::open(llama(), &LanguageOptions::default().context(tokens));

@@ -8,6 +8,11 @@ use std::path::PathBuf;
 
 /// A file of one layer with these keys in place of, or beside, its own; the error of opening it.
 fn open(name: &str, keys: &[(&str, GgufValue)]) -> Result<LanguageModel, String> {
+    open_without(name, keys, &[])
+}
+
+/// The same, where keys are passed over.
+fn open_without(name: &str, keys: &[(&str, GgufValue)], ignored: &[&str]) -> Result<LanguageModel, String> {
     let mut w = GgufWriter::new();
     let mut all: Vec<(String, GgufValue)> = vec![("general.architecture".into(), "llama".into())];
     let counts = [
@@ -49,7 +54,8 @@ fn open(name: &str, keys: &[(&str, GgufValue)]) -> Result<LanguageModel, String>
         Ok(())
     })
     .expect("written");
-    LanguageModel::open(&path, &LanguageOptions::default()).map_err(|e| e.to_string())
+    let options = LanguageOptions::default().ignored_keys(ignored.iter().copied());
+    LanguageModel::open(&path, &options).map_err(|e| e.to_string())
 }
 
 /// A file of 4,480 bytes with a `block_count` of 2^24 took all memory: names of its weights were made first.
@@ -158,4 +164,16 @@ fn llama_bpe_begins_with_bos_unless_the_file_says_otherwise() {
     assert_eq!(begins("bos", "llama-bpe", Some(false)), [1, 2]);
     assert_eq!(begins("bos", "smollm", None), [1, 2]);
     assert_eq!(begins("bos", "smollm", Some(true)), [0, 1, 2]);
+}
+
+#[test]
+fn unknown_keys_are_passed_over_where_that_is_asked_for() {
+    let unknown = [("llama.attention.twist", 2.5f32.into())];
+    let error = open("twist", &unknown).err().expect("refused");
+    assert!(error.contains("`llama.attention.twist` is 2.5, which is not known here"), "{error}");
+    let notes = open_without("twist", &unknown, &["llama.attention.twist"]).expect("opens").notes;
+    assert!(notes.iter().any(|n| n.0.contains("`llama.attention.twist` is 2.5 and not known")), "{notes:?}");
+    let error = open_without("twist", &unknown, &["llama.attention.twist", "llama.block_count"]);
+    let error = error.err().expect("refused");
+    assert!(error.contains("`llama.block_count` is read"), "{error}");
 }

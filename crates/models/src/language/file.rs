@@ -32,7 +32,7 @@ impl LanguageFile {
         let family = this.family(architecture)?;
         let settings = GgufSettings { file: &this.file, path, architecture, gguf: &family.gguf };
         let said = settings.said(family)?;
-        let keys = Keys::new(path, &said);
+        let keys = Keys::new(path, &said, &options.ignored_keys);
         let read = Read::of(family, &keys, options, |config| settings.adjust(config))?;
         this.check_layers(family, read.config.layers.len())?;
         Ok((this, read))

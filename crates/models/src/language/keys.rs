@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::rc::Rc;
 
 const GET_AGAIN: &str = "get the file again from where the model comes from";
 /// Larger numbers are in no model, and products of these stay countable.
@@ -28,16 +29,21 @@ pub(crate) struct Keys<'k> {
     /// Names that the file has for some of them.
     own: &'k [(String, String)],
     is_strict: bool,
+    /// Names, as the file has them, that are passed over because somebody says so.
+    passed_over: &'k [String],
     /// Path of the object inside the file: empty, or ending in a dot.
     prefix: String,
     map: &'k Map<String, Value>,
-    read: RefCell<BTreeSet<&'k str>>,
+    /// What was asked for, in the file and all objects inside it, as the file calls it.
+    read: Rc<RefCell<BTreeSet<String>>>,
 }
 
 impl<'k> Keys<'k> {
-    pub fn new(file: &'k Path, said: &'k Said) -> Keys<'k> {
+    /// Of a file; `passed_over` are names, as it has them, that are not refused although nobody knows them.
+    pub fn new(file: &'k Path, said: &'k Said, passed_over: &'k [String]) -> Keys<'k> {
         let Said { map, own, is_strict } = said;
-        Keys { file, own, is_strict: *is_strict, prefix: String::new(), map, read: RefCell::default() }
+        let (prefix, read) = (String::new(), Rc::default());
+        Keys { file, own, is_strict: *is_strict, passed_over, prefix, map, read }
     }
 
     /// An error about a key.
@@ -58,8 +64,8 @@ impl<'k> Keys<'k> {
 
     /// The value of a key, which counts as read; null stands for none.
     pub fn get(&self, key: &str) -> Option<&'k Value> {
-        let (name, value) = self.map.get_key_value(key)?;
-        self.read.borrow_mut().insert(name);
+        let value = self.map.get(key)?;
+        self.read.borrow_mut().insert(self.shown(key));
         Some(value).filter(|value| !value.is_null())
     }
 
@@ -69,8 +75,8 @@ impl<'k> Keys<'k> {
             None => Ok(None),
             Some(Value::Object(map)) => {
                 let prefix = format!("{}{key}.", self.prefix);
-                let is_strict = self.is_strict;
-                Ok(Some(Keys { file: self.file, own: &[], is_strict, prefix, map, read: RefCell::default() }))
+                let read = Rc::clone(&self.read);
+                Ok(Some(Keys { own: &[], prefix, map, read, ..*self }))
             }
             Some(other) => Err(self.wrong(key, format!("is {other}, not an object"), GET_AGAIN)),
         }
@@ -163,7 +169,9 @@ impl<'k> Keys<'k> {
     /// `ignored` are names with the reason why they say nothing about values. What is left and does nothing comes back.
     pub fn refuse_others(&self, ignored: &[(&str, &str)]) -> Result<Vec<&'k str>, ModelError> {
         let read = self.read.borrow();
-        let is_known = |key: &str| read.contains(key) || ignored.iter().any(|(name, _)| *name == key);
+        let is_asked_for = |name: &String| read.contains(name) || self.passed_over.contains(name);
+        let is_known =
+            |key: &str| is_asked_for(&self.shown(key)) || ignored.iter().any(|(name, _)| *name == key);
         let others = self.map.iter().filter(|(key, _)| !is_known(key));
         let (on, off): (Vec<_>, Vec<_>) =
             others.partition(|(_, value)| self.is_strict || says_something(value));
@@ -171,9 +179,37 @@ impl<'k> Keys<'k> {
             None => Ok(off.into_iter().map(|(key, _)| key.as_str()).collect()),
             Some((key, value)) => {
                 let problem = format!("is {value}, which is not known here and may change every value");
-                Err(self.wrong(key, problem, "use a model without it"))
+                Err(self.wrong(
+                    key,
+                    problem,
+                    "use a model without it, or pass over it and judge what comes out",
+                ))
             }
         }
+    }
+
+    /// Names and values of what is passed over because somebody says so.
+    ///
+    /// # Errors
+    /// A name that the file does not have, or whose value counts: that cannot be passed over.
+    pub fn passed_over(&self) -> Result<Vec<(&'k str, &'k Value)>, ModelError> {
+        let one = |name: &'k String| {
+            let wrong = |why: &str| {
+                let problem = format!("`{name}` {why}");
+                ModelError::Option { option: "ignore-key", problem }
+            };
+            if self.read.borrow().contains(name) {
+                return Err(wrong("is read: only what is not known here can be passed over"));
+            }
+            let inside = || {
+                let (first, rest) = name.split_once('.')?;
+                rest.split('.').try_fold(self.map.get(first)?, |object, part| object.get(part))
+            };
+            let of_file = self.map.iter().find(|(key, _)| self.shown(key) == *name).map(|(_, value)| value);
+            let value = of_file.or_else(inside).ok_or_else(|| wrong("is no key of the model"))?;
+            Ok((name.as_str(), value))
+        };
+        self.passed_over.iter().map(one).collect()
     }
 }
 

@@ -69,7 +69,7 @@ impl Read {
         let map = serde_json::from_str(text)
             .map_err(|source| ImportError::Json { path: file.to_owned(), source })?;
         let said = Said { map, own: Vec::new(), is_strict: false };
-        let keys = Keys::new(file, &said);
+        let keys = Keys::new(file, &said, &options.ignored_keys);
         let family = family(&keys)?;
         refuse_quantized(&keys)?;
         keys.expect_flag("is_encoder_decoder", false)?;
@@ -86,9 +86,13 @@ impl Read {
         let basics = Basics::read(keys, family.sizes, options)?;
         let mut config = (family.describe)(&basics, keys)?;
         adjust(&mut config);
-        let passed_over = keys.refuse_others(&[IGNORED, family.ignored].concat())?;
-        let note = |key: &str| Note(format!("`{key}` is not known here, and switches nothing on"));
-        let notes = passed_over.into_iter().map(note).collect();
+        let idle = keys.refuse_others(&[IGNORED, family.ignored].concat())?;
+        let idle = idle.into_iter().map(|key| format!("`{key}` is not known here, and switches nothing on"));
+        let told = keys.passed_over()?;
+        let told = told.into_iter().map(|(key, value)| {
+            format!("`{key}` is {value} and not known here: it is passed over, as was asked for, and values may be wrong")
+        });
+        let notes = idle.chain(told).map(Note).collect();
         Ok(Read { family, config, trained_context: basics.trained, notes })
     }
 }

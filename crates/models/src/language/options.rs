@@ -9,7 +9,7 @@ pub const DEFAULT_CONTEXT: u64 = 2048;
 const MOST_NEW: u64 = 128;
 
 /// Choices for a [`LanguageModel`](super::LanguageModel).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LanguageOptions {
     /// Tokens that the caches hold, at most what the model was trained for; otherwise that, and [`DEFAULT_CONTEXT`] at
@@ -20,6 +20,9 @@ pub struct LanguageOptions {
     pub max_new: Option<u64>,
     /// How keys and values are kept.
     pub cache: CacheType,
+    /// Keys of the configuration, as the file calls them, that are passed over although nobody knows them here: without
+    /// this they refuse the model, since they may change every value. A note tells of each.
+    pub ignored_keys: Vec<String>,
 }
 
 /// How the caches keep keys and values.
@@ -85,6 +88,13 @@ impl LanguageOptions {
     #[must_use]
     pub fn cache(mut self, cache: CacheType) -> Self {
         self.cache = cache;
+        self
+    }
+
+    /// Keys of the configuration that are passed over although nobody knows them here.
+    #[must_use]
+    pub fn ignored_keys(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.ignored_keys = names.into_iter().map(Into::into).collect();
         self
     }
 

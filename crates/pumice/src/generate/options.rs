@@ -65,9 +65,11 @@ impl GenerateOptions {
 
     /// The model's choices; with a plan, its context, where nobody chose one, and its caches.
     pub(super) fn model_options(&self) -> LanguageOptions {
-        let (model, Some(plan)) = (self.model, &self.plan) else { return self.model };
-        let planned = LanguageOptions::default().context(model.context.or_else(|| planned_context(plan)));
-        planned.max_new(model.max_new).cache(planned_cache(plan).unwrap_or(model.cache))
+        let model = self.model.clone();
+        let Some(plan) = &self.plan else { return model };
+        let (context, cache) = (model.context.or_else(|| planned_context(plan)), planned_cache(plan));
+        let cache = cache.unwrap_or(model.cache);
+        model.context(context).cache(cache)
     }
 }
 

@@ -99,7 +99,7 @@ fn check(
     let (gguf, architecture) = (&family.gguf, family.gguf.architecture);
     let settings = GgufSettings { file: &file, path: Path::new(path), architecture, gguf };
     let said = settings.said(family)?;
-    let keys = Keys::new(Path::new(path), &said);
+    let keys = Keys::new(Path::new(path), &said, &[]);
     let mut again = Read::of(family, &keys, &LanguageOptions::default(), |config| settings.adjust(config))?;
     let mut expected = read.config.clone();
     settings.adjust(&mut expected);

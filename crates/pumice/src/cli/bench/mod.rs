@@ -131,7 +131,7 @@ impl Scene<'_> {
         let begun = Instant::now();
         let generator = match &self.args.model {
             Some(path) => {
-                let mut file = LanguageModel::open(path, &model)?;
+                let mut file = LanguageModel::open(path, &options.model)?;
                 // No token ends what is measured.
                 file.config.end_of_sequence.clear();
                 self.progress

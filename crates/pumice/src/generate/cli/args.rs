@@ -57,6 +57,9 @@ pub struct GenerateArgs {
     /// How the caches keep keys and values: f16 or f32
     #[arg(long, value_name = "TYPE", default_value = "f16")]
     pub kv: CacheType,
+    /// Pass over this key of the model's configuration, which nobody knows here; may be given several times
+    #[arg(long, value_name = "K")]
+    pub ignore_key: Vec<String>,
     /// A chat template in place of the model's own
     #[arg(long, value_name = "FILE")]
     pub template: Option<PathBuf>,

@@ -167,8 +167,10 @@ fn hearing(
 
 fn options(args: &GenerateArgs) -> Result<GenerateOptions, CommandError> {
     let plan = args.plan.as_deref().map(plan_file::load).transpose()?;
+    let language = LanguageOptions::default().context(args.context).cache(args.kv);
+    let language = language.ignored_keys(&args.ignore_key);
     Ok(GenerateOptions::default()
-        .model(LanguageOptions::default().context(args.context).cache(args.kv))
+        .model(language)
         .compile(args.compiler.options())
         .plan(plan)
         .one_answer(true)
