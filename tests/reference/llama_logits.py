@@ -1,11 +1,12 @@
-"""Golden logits of a Llama-shaped GGUF file: numpy in f64 over weights that the public gguf package dequantizes.
+"""Golden logits of a GGUF file: numpy in f64 over weights that the public gguf package dequantizes (numpy_decoder.py says which).
 
 usage: llama_logits.py MODEL.gguf PROMPTS.json OUT.safetensors
        llama_logits.py --compare MODEL.gguf GOLDENS.safetensors LOGITS.f32
 
-Needs gguf, numpy, tokenizers and jinja2. The first form continues each text of PROMPTS.json greedily by 64 tokens and writes what
-a run must give that is fed with them (tests/data/smollm2). The second form makes all logits again and compares every one with
-those that a run dumped: f32, little-endian, [prompts, 64, vocab], as `cargo run --example logits -- --dump` writes them.
+Needs gguf, numpy, tokenizers and jinja2, for SentencePiece vocabularies xllamacpp. The first form continues each text of
+PROMPTS.json greedily by 64 tokens and writes what a run must give that is fed with them (tests/data/smollm2). The second form makes
+all logits again and compares every one with those that a run dumped: f32, little-endian, [prompts, 64, vocab], as
+`cargo run --example logits -- --dump` writes them.
 
 OUT.safetensors: `prompt` i32 [prompts, longest], right-padded with -1; `next` i32 [prompts, 64], the reference's greedy ids: those
 at p follow the logits at p; `range` f32 [prompts, 64, 2], smallest and largest logit; `top_ids` i32 and `top` f32 [prompts, 64, 32],
@@ -14,105 +15,39 @@ the largest in falling order; `fixed_ids` i32 [64] and `fixed` f32 [prompts, 64,
 import json
 import struct
 import sys
+from types import SimpleNamespace
 
 import numpy as np
-from gguf import GGUFReader, dequantize
+
+from numpy_decoder import Model, Text
 
 STEPS, TOP, FIXED = 64, 32, 64
 TOLERANCE = 1e-3  # of the range of a position's logits
 
 
-class Model:
-    """The file's weights as f64, its metadata by key."""
-
-    def __init__(self, path):
-        reader = GGUFReader(path)
-        self.fields = {name: field.contents() for name, field in reader.fields.items()}
-        self.weights = {}
-        for t in reader.tensors:
-            shape = [int(n) for n in t.shape[::-1]]
-            self.weights[t.name] = dequantize(t.data, t.tensor_type).astype(np.float64).reshape(shape)
-        self.layers, self.heads, self.hidden = (self.of(k) for k in ["block_count", "attention.head_count", "embedding_length"])
-        self.kv_heads = self.of("attention.head_count_kv", self.heads)
-        self.width = self.of("attention.key_length", self.hidden // self.heads)
-        self.rotated = self.of("rope.dimension_count", self.width)
-        self.eps = self.of("attention.layer_norm_rms_epsilon")
-        pairs = np.arange(0, self.rotated, 2) / self.rotated
-        self.rates = np.float64(self.of("rope.freq_base", 10000.0)) ** -pairs
-        self.table = self.weights["token_embd.weight"]
-        self.head = self.weights.get("output.weight", self.table)
-
-    def of(self, key, otherwise=None):
-        return self.fields.get("llama." + key, otherwise)
-
-    def norm(self, x, name):
-        return x / np.sqrt((x * x).mean(-1, keepdims=True) + self.eps) * self.weights[name]
-
-    def rotate(self, x, positions):
-        """x [rows, heads, width]; neighbours turn as pairs."""
-        angles = positions[:, None, None] * self.rates
-        c, s = np.cos(angles), np.sin(angles)
-        y = x.copy()
-        u, v = x[..., 0 : self.rotated : 2], x[..., 1 : self.rotated : 2]
-        y[..., 0 : self.rotated : 2], y[..., 1 : self.rotated : 2] = u * c - v * s, u * s + v * c
-        return y
-
-    def attend(self, q, k, v, positions):
-        """q [rows, heads, width] at these positions over k, v [keys, kv_heads, width] → [rows, heads · width]."""
-        group = self.heads // self.kv_heads
-        k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
-        scores = np.einsum("qhd,khd->hqk", q, k) / np.sqrt(self.width)
-        scores = np.where(np.arange(len(k)) > positions[None, :, None], -np.inf, scores)
-        scores = np.exp(scores - scores.max(-1, keepdims=True))
-        scores /= scores.sum(-1, keepdims=True)
-        return np.einsum("hqk,khd->qhd", scores, v).reshape(len(q), -1)
-
-    def run(self, texts, pieces):
-        """New tokens for several texts at once, one piece of ids each; the logits after each new token."""
-        ids = np.concatenate(pieces)
-        ends = np.cumsum([len(p) for p in pieces])
-        cuts = [slice(end - len(p), end) for p, end in zip(pieces, ends)]
-        positions = np.concatenate([len(t) + np.arange(len(p)) for t, p in zip(texts, pieces)])
-        x = self.table[ids]
-        for i in range(self.layers):
-            w = lambda name: self.weights[f"blk.{i}.{name}.weight"]
-            h = self.norm(x, f"blk.{i}.attn_norm.weight")
-            q = self.rotate((h @ w("attn_q").T).reshape(len(ids), self.heads, -1), positions)
-            k = self.rotate((h @ w("attn_k").T).reshape(len(ids), self.kv_heads, -1), positions)
-            v = (h @ w("attn_v").T).reshape(len(ids), self.kv_heads, -1)
-            rows = []
-            for text, cut in zip(texts, cuts):
-                text.append(i, k[cut], v[cut])
-                rows.append(self.attend(q[cut], text.keys[i], text.values[i], positions[cut]))
-            x = x + np.concatenate(rows) @ w("attn_output").T
-            h = self.norm(x, f"blk.{i}.ffn_norm.weight")
-            gate = h @ w("ffn_gate").T
-            x = x + (gate / (1 + np.exp(-gate)) * (h @ w("ffn_up").T)) @ w("ffn_down").T
-        logits = self.norm(x, "output_norm.weight") @ self.head.T
-        return [logits[cut] for cut in cuts]
-
-
-class Text:
-    """Keys and values of the tokens so far."""
-
-    def __init__(self, model):
-        empty = np.zeros((0, model.kv_heads, model.width))
-        self.keys, self.values = [empty] * model.layers, [empty] * model.layers
-
-    def __len__(self):
-        return len(self.keys[-1])
-
-    def append(self, layer, k, v):
-        self.keys[layer] = np.concatenate([self.keys[layer], k])
-        self.values[layer] = np.concatenate([self.values[layer], v])
-
-
-def tokenizer(model):
-    """The file's tokenizer as the package `tokenizers` runs it."""
+def tokenizer(model, path):
+    """The file's tokenizer as the package `tokenizers` runs it, or, of a SentencePiece vocabulary, as llama.cpp does."""
+    of = lambda key: model.fields["tokenizer.ggml." + key]
+    if of("model") == "llama":
+        return SentencePiece(path)
     import text_goldens
 
-    of = lambda key: model.fields["tokenizer.ggml." + key]
     return text_goldens.tokenizer(of("pre"), of("tokens"), of("token_type"), of("merges"), True)
+
+
+class SentencePiece:
+    """llama.cpp's tokenizer, with the methods of `tokenizers` that are called here."""
+
+    def __init__(self, path):
+        import llama_cpp
+
+        self.vocabulary = llama_cpp.Vocabulary(llama_cpp.library(), path)
+
+    def encode(self, text):
+        return SimpleNamespace(ids=self.vocabulary.encode(text, True, True))
+
+    def decode(self, ids, skip_special_tokens):
+        return self.vocabulary.decode(ids)
 
 
 def continued(model, prompts):
@@ -153,7 +88,7 @@ def read(path):
 
 def make(path, prompts_path, out):
     model = Model(path)
-    encode = tokenizer(model)
+    encode = tokenizer(model, path)
     with open(prompts_path, encoding="utf-8") as f:
         prompts = [np.array(encode.encode(text).ids) for text in json.load(f)]
     logits = continued(model, prompts)

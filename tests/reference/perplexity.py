@@ -1,10 +1,10 @@
 """Perplexity of a text by other programs, in the way of llama.cpp's llama-perplexity, beside `pumice perplexity --json`.
 
-usage: perplexity.py MODEL.gguf TEXT [--windows N] [--numpy] [--pumice PROGRAM] [--kv f32,f16]
+usage: perplexity.py MODEL.gguf TEXT [--windows N] [--window 512] [--numpy] [--pumice PROGRAM] [--kv f32,f16]
 
-Windows of 512 tokens, each begun with the token that begins texts where the model wants one, of each the second half scored.
-llama.cpp is the library in the wheel `xllamacpp` 2026.10.11549 with its own caches (f16); --numpy is f64 over weights that gguf 0.19
-dequantizes, for Llama-shaped files (llama_logits.py). --pumice compares ids of the whole text and both perplexities.
+Windows of 512 tokens (--window: of so many), each begun with the token that begins texts where the model wants one, of each the
+second half scored. llama.cpp is the library in the wheel `xllamacpp` 2026.10.11549 with its own caches (f16); --numpy is f64 over
+weights that gguf 0.19 dequantizes, for the families of numpy_decoder.py. --pumice compares ids of the whole text and both perplexities.
 Needs numpy 2.3, gguf 0.19, xllamacpp.
 """
 import argparse, ctypes as C, json, subprocess, sys
@@ -12,8 +12,6 @@ import argparse, ctypes as C, json, subprocess, sys
 import numpy as np
 
 import llama_cpp
-
-WINDOW = 512
 
 
 class ContextParams(C.Structure):
@@ -30,7 +28,7 @@ class Batch(C.Structure):
 class Llama:
     """llama.cpp's logits."""
 
-    def __init__(self, lib, path):
+    def __init__(self, lib, path, window):
         lib.llama_context_default_params.restype = ContextParams
         lib.llama_init_from_model.restype, lib.llama_init_from_model.argtypes = C.c_void_p, [C.c_void_p, ContextParams]
         lib.llama_batch_init.restype, lib.llama_batch_init.argtypes = Batch, [C.c_int32, C.c_int32, C.c_int32]
@@ -47,9 +45,9 @@ class Llama:
         self.vocab = lib.llama_model_get_vocab(self.model)
         params = lib.llama_context_default_params()
         assert (params.n_batch, params.n_ubatch) == (2048, 512), "another layout of llama_context_params"
-        params.n_ctx = params.n_batch = params.n_ubatch = WINDOW
+        params.n_ctx = params.n_batch = params.n_ubatch = window
         self.context = lib.llama_init_from_model(self.model, params)
-        self.batch = lib.llama_batch_init(WINDOW, 0, 1)
+        self.batch = lib.llama_batch_init(window, 0, 1)
         self.bos = lib.llama_vocab_bos(self.vocab) if lib.llama_vocab_get_add_bos(self.vocab) else None
 
     def encode(self, text):
@@ -70,19 +68,19 @@ class Llama:
 
 class Numpy:
     def __init__(self, path):
-        import llama_logits
+        import numpy_decoder
 
-        self.model, self.text = llama_logits.Model(path), llama_logits.Text
+        self.model, self.text = numpy_decoder.Model(path), numpy_decoder.Text
 
     def logits(self, ids, first):
-        return self.model.run([self.text(self.model)], [np.array(ids)])[0][first:]
+        return self.model.run([self.text(self.model)], [np.array(ids)], first)[0]
 
 
-def perplexity(engine, ids, bos, windows):
+def perplexity(engine, ids, bos, windows, size):
     """e to the mean of -ln p over the second halves."""
-    sums, count, first = 0.0, 0, WINDOW // 2
+    sums, count, first = 0.0, 0, size // 2
     for w in range(windows):
-        window = list(ids[w * WINDOW : (w + 1) * WINDOW])
+        window = list(ids[w * size : (w + 1) * size])
         if bos is not None:
             window[0] = bos
         rows = engine.logits(window, first)[:-1].astype(np.float64)
@@ -101,22 +99,23 @@ def pumice(program, args, windows):
         return json.loads(out.stdout)
 
     ids = run("tokenize", "--no-parse-special")["ids"]
-    own = {kv: run("perplexity", "--kv", kv, "--chunks", str(windows)) for kv in args.kv.split(",")}
+    own = {kv: run("perplexity", "--kv", kv, "--chunks", str(windows), "--context", str(args.window)) for kv in args.kv.split(",")}
     return ids, own
 
 
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("model"), p.add_argument("text"), p.add_argument("--windows", type=int, default=10)
+    p.add_argument("--window", type=int, default=512)
     p.add_argument("--numpy", action="store_true"), p.add_argument("--pumice"), p.add_argument("--kv", default="f32,f16")
     args = p.parse_args()
-    llama = Llama(llama_cpp.library(), args.model)
+    llama = Llama(llama_cpp.library(), args.model, args.window)
     ids = llama.encode(open(args.text, newline="").read())
-    windows = min(args.windows, len(ids) // WINDOW)
-    told = {"model": args.model.rsplit("/")[-1], "ids": len(ids), "windows": windows, "bos": llama.bos}
-    told["llama.cpp"], told["tokens"] = perplexity(llama, ids, llama.bos, windows)
+    windows = min(args.windows, len(ids) // args.window)
+    told = {"model": args.model.rsplit("/")[-1], "ids": len(ids), "windows": windows, "window": args.window, "bos": llama.bos}
+    told["llama.cpp"], told["tokens"] = perplexity(llama, ids, llama.bos, windows, args.window)
     if args.numpy:
-        told["numpy"], _ = perplexity(Numpy(args.model), ids, llama.bos, windows)
+        told["numpy"], _ = perplexity(Numpy(args.model), ids, llama.bos, windows, args.window)
     if args.pumice:
         own, found = pumice(args.pumice, args, windows)
         told["equal ids"] = own == ids
