@@ -2,14 +2,14 @@
 
 /// A driver on the CPU compiles kernels into this process' memory, and the C library kept what devices had given back:
 /// a run of all ops grew to 3.2 GB once, and to 1 GB where devices came in batches. Products have the largest kernels,
-/// and alone took 550 to 630 MB.
+/// and alone took 550 to 630 MB; 620 to 630 since they know 14 encodings of blocks, in smaller batches.
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_of_devices_is_given_back() {
     use std::process::{Command, Stdio};
     use std::time::Duration;
 
-    const MOST_KB: u64 = 600_000;
+    const MOST_KB: u64 = 700_000;
 
     let mut program = Command::new(env!("CARGO_BIN_EXE_pumice"));
     program.args(["selftest", "--op", "matmul", "--json"]).stdout(Stdio::null());
