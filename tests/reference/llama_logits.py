@@ -3,10 +3,10 @@
 usage: llama_logits.py MODEL.gguf PROMPTS.json OUT.safetensors
        llama_logits.py --compare MODEL.gguf GOLDENS.safetensors LOGITS.f32
 
-Needs gguf, numpy, tokenizers and jinja2, for SentencePiece vocabularies xllamacpp. The first form continues each text of
-PROMPTS.json greedily by 64 tokens and writes what a run must give that is fed with them (tests/data/smollm2). The second form makes
-all logits again and compares every one with those that a run dumped: f32, little-endian, [prompts, 64, vocab], as
-`cargo run --example logits -- --dump` writes them.
+Needs gguf, numpy, tokenizers and jinja2; vocabularies are byte-level. The first form continues each text of PROMPTS.json greedily
+by 64 tokens and writes what a run must give that is fed with them (tests/data/smollm2). The second form makes all logits again and
+compares every one with those that a run dumped: f32, little-endian, [prompts, 64, vocab], as `cargo run --example logits -- --dump`
+writes them.
 
 OUT.safetensors: `prompt` i32 [prompts, longest], right-padded with -1; `next` i32 [prompts, 64], the reference's greedy ids: those
 at p follow the logits at p; `range` f32 [prompts, 64, 2], smallest and largest logit; `top_ids` i32 and `top` f32 [prompts, 64, 32],
@@ -15,7 +15,6 @@ the largest in falling order; `fixed_ids` i32 [64] and `fixed` f32 [prompts, 64,
 import json
 import struct
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -25,29 +24,12 @@ STEPS, TOP, FIXED = 64, 32, 64
 TOLERANCE = 1e-3  # of the range of a position's logits
 
 
-def tokenizer(model, path):
-    """The file's tokenizer as the package `tokenizers` runs it, or, of a SentencePiece vocabulary, as llama.cpp does."""
-    of = lambda key: model.fields["tokenizer.ggml." + key]
-    if of("model") == "llama":
-        return SentencePiece(path)
+def tokenizer(model):
+    """The file's tokenizer as the package `tokenizers` runs it."""
     import text_goldens
 
+    of = lambda key: model.fields["tokenizer.ggml." + key]
     return text_goldens.tokenizer(of("pre"), of("tokens"), of("token_type"), of("merges"), True)
-
-
-class SentencePiece:
-    """llama.cpp's tokenizer, with the methods of `tokenizers` that are called here."""
-
-    def __init__(self, path):
-        import llama_cpp
-
-        self.vocabulary = llama_cpp.Vocabulary(llama_cpp.library(), path)
-
-    def encode(self, text):
-        return SimpleNamespace(ids=self.vocabulary.encode(text, True, True))
-
-    def decode(self, ids, skip_special_tokens):
-        return self.vocabulary.decode(ids)
 
 
 def continued(model, prompts):
@@ -88,7 +70,7 @@ def read(path):
 
 def make(path, prompts_path, out):
     model = Model(path)
-    encode = tokenizer(model, path)
+    encode = tokenizer(model)
     with open(prompts_path, encoding="utf-8") as f:
         prompts = [np.array(encode.encode(text).ids) for text in json.load(f)]
     logits = continued(model, prompts)

@@ -11,6 +11,18 @@ pub fn data() -> PathBuf {
     }
 }
 
+/// The folders of tiny decoders, one a model, that `tests/reference/tiny_decoders.py` wrote; in the order of names.
+///
+/// # Panics
+/// Where they are not there.
+pub fn tiny_decoders() -> Vec<PathBuf> {
+    let root = data().join("tiny_decoders");
+    let folders = std::fs::read_dir(&root).unwrap_or_else(|e| panic!("{}: {e}", root.display()));
+    let mut folders: Vec<PathBuf> = folders.map(|entry| entry.expect("an entry").path()).collect();
+    folders.sort();
+    folders
+}
+
 /// all-MiniLM-L6-v2 in Hugging Face layout: the folder that `PUMICE_MINILM` names, else where `cargo xtask demo` has
 /// put it.
 pub fn minilm() -> Option<PathBuf> {

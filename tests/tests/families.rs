@@ -30,11 +30,7 @@ struct Case {
 }
 
 fn cases() -> Vec<Case> {
-    let root = files::data().join("tiny_decoders");
-    let folders = std::fs::read_dir(&root).unwrap_or_else(|e| panic!("{}: {e}", root.display()));
-    let mut folders: Vec<PathBuf> = folders.map(|entry| entry.expect("an entry").path()).collect();
-    folders.sort();
-    folders.into_iter().map(case).collect()
+    files::tiny_decoders().into_iter().map(case).collect()
 }
 
 fn case(folder: PathBuf) -> Case {

@@ -26,13 +26,9 @@ struct Case {
 }
 
 fn cases() -> Vec<Case> {
-    let root = files::data().join("tiny_decoders");
-    let folders = std::fs::read_dir(&root).unwrap_or_else(|e| panic!("{}: {e}", root.display()));
-    let mut folders: Vec<PathBuf> = folders.map(|entry| entry.expect("an entry").path()).collect();
-    folders.sort();
     let both =
         |folder: PathBuf| [CacheType::F32, CacheType::F16].map(|cache| Case::new(folder.clone(), cache));
-    folders.into_iter().flat_map(both).collect()
+    files::tiny_decoders().into_iter().flat_map(both).collect()
 }
 
 impl Case {

@@ -4,6 +4,7 @@
 
 use pumice::generate::{Conversation, GenerateOptions, Generator, Request, Sampler};
 use pumice::{Device, DeviceKind, LanguageOptions};
+use pumice_tests::draws::Draws;
 use pumice_tests::memory::{Alive, grows, resident};
 use pumice_tests::{device, files};
 use pumice_vulkan::{DeviceOptions, VulkanDevice};
@@ -14,29 +15,17 @@ use std::sync::Arc;
 /// Conversations that are open at once.
 const OPEN: usize = 4;
 /// Share of the context that is said in a turn at most, and that is answered.
-const SHARE: u64 = 12;
+const SHARE: usize = 12;
 /// Parts of the tokens after each of which memory is measured, and those in which the process may be larger.
 const PARTS: usize = 10;
 const MOST_GROWS: usize = 3;
 
-/// SplitMix64.
-struct Draws(u64);
-
-impl Draws {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ z >> 31) % n
-    }
-}
-
 /// Conversations of one model, and all that was answered in them.
 struct Talk<'g> {
     generator: &'g Generator,
-    vocab: u64,
+    vocab: usize,
     /// Tokens that are said in a turn at most, and answered.
-    most: u64,
+    most: usize,
     open: Vec<Conversation>,
     draws: Draws,
     answered: Vec<u32>,
@@ -49,9 +38,9 @@ struct Talk<'g> {
 impl<'g> Talk<'g> {
     fn new(generator: &'g Generator, seed: u64) -> Talk<'g> {
         let logits = generator.executable().plan().outputs.iter().find(|output| output.name == "logits");
-        let vocab = logits.and_then(|output| output.shape.last()?.as_const()).expect("a vocabulary") as u64;
+        let vocab = logits.and_then(|output| output.shape.last()?.as_const()).expect("a vocabulary") as usize;
         let open = (0..OPEN).map(|_| generator.conversation().expect("fits")).collect();
-        let most = generator.context() as u64 / SHARE;
+        let most = generator.context() / SHARE;
         Talk {
             generator,
             vocab,
@@ -66,8 +55,8 @@ impl<'g> Talk<'g> {
 
     /// Tokens are said in one conversation and answered, in one of several ways.
     fn turn(&mut self) {
-        let (who, other) = (self.draws.below(OPEN as u64) as usize, self.draws.below(OPEN as u64) as usize);
-        if self.open[who].len() + 2 * self.most as usize > self.generator.context() {
+        let (who, other) = (self.draws.below(OPEN), self.draws.below(OPEN));
+        if self.open[who].len() + 2 * self.most > self.generator.context() {
             self.open[who].reset();
         }
         let said: Vec<u32> =
@@ -109,9 +98,9 @@ impl<'g> Talk<'g> {
 
     /// Chosen on the device, several in a submission, or drawn on the host.
     fn request(&mut self) -> Request {
-        let tokens = 1 + self.draws.below(self.most) as usize;
+        let tokens = 1 + self.draws.below(self.most);
         let sampler = match self.draws.below(3) {
-            0 => Sampler::default().temperature(0.9).top_k(40).seed(self.draws.below(1 << 30)),
+            0 => Sampler::default().temperature(0.9).top_k(40).seed(self.draws.bits()),
             _ => Sampler::default(),
         };
         Request::default().tokens(tokens).ignore_end(true).sampler(sampler)
@@ -133,7 +122,7 @@ fn ids(conversation: &mut Conversation, request: &Request) -> Vec<u32> {
 fn talks(vulkan: &Arc<VulkanDevice>, (model, context): (&Path, u64), tokens: usize) {
     let device = Device::from_runtime(vulkan.clone(), DeviceKind::Gpu);
     let model_options = LanguageOptions::default().context(context);
-    // Kernels of all ranges are made before: what a thread makes meanwhile would be measured.
+    // No thread makes kernels of other ranges meanwhile: what it takes would be measured.
     let options = GenerateOptions::default().model(model_options).one_answer(true);
     let generator = Generator::open_for_tokens(model, &device, &options, |_, _| {}).expect("opens");
     let mut first = Talk::new(&generator, 1);

@@ -83,6 +83,16 @@ fn index_reader_survives_a_million_files() {
     });
 }
 
+/// The file that a description makes, with data that say nothing.
+fn written(writer: &GgufWriter) -> Result<Vec<u8>, GgufWriteError> {
+    let mut file = Vec::new();
+    writer.write(&mut file, |_, _, piece| {
+        piece.fill(7);
+        Ok(())
+    })?;
+    Ok(file)
+}
+
 /// Values of every kind, tensors of some; small offsets because of the alignment.
 fn small_gguf(alignment: u32, shapes: &[(&str, Encoding, &[u64])]) -> Result<Vec<u8>, GgufWriteError> {
     let mut writer = GgufWriter::new();
@@ -97,12 +107,7 @@ fn small_gguf(alignment: u32, shapes: &[(&str, Encoding, &[u64])]) -> Result<Vec
     for (name, encoding, shape) in shapes {
         writer.tensor(name, *encoding, shape)?;
     }
-    let mut file = Vec::new();
-    writer.write(&mut file, |_, _, piece| {
-        piece.fill(7);
-        Ok(())
-    })?;
-    Ok(file)
+    written(&writer)
 }
 
 #[test]
@@ -131,12 +136,7 @@ fn shard(number: u16, tensor: &str) -> Result<Vec<u8>, GgufWriteError> {
     writer.metadata("split.count", 2u16)?;
     writer.metadata("split.tensors.count", 2i32)?;
     writer.tensor(tensor, Encoding::Plain(DType::F32), &[2, 3])?;
-    let mut file = Vec::new();
-    writer.write(&mut file, |_, _, piece| {
-        piece.fill(7);
-        Ok(())
-    })?;
-    Ok(file)
+    written(&writer)
 }
 
 /// Five hundred thousand (E10): one of two shards is damaged, by parts of the other too.

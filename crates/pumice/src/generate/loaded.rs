@@ -15,7 +15,7 @@ use std::sync::Mutex;
 pub(super) const CACHE_ROWS: usize = 1;
 
 /// What becomes of text: tokens and conversations.
-pub(super) struct TextSide {
+pub(crate) struct TextSide {
     pub(super) tokenizer: TextTokenizer,
     /// Sources of chat templates, which are read when a conversation comes.
     pub(super) templates: ChatTemplates,

@@ -99,20 +99,11 @@ impl Generator {
         progress: impl FnMut(usize, usize),
     ) -> Result<Generator, Error> {
         let file = LanguageModel::open(path, &options.model_options())?;
-        Generator::for_tokens(file, device, options, progress)
-    }
-
-    /// As [`Generator::open_for_tokens`], of a model whose configuration has been read.
-    pub(crate) fn for_tokens(
-        file: LanguageModel,
-        device: &Device,
-        options: &GenerateOptions,
-        progress: impl FnMut(usize, usize),
-    ) -> Result<Generator, Error> {
         Generator::of(file, None, device, options, progress)
     }
 
-    fn of(
+    /// Of a model whose configuration has been read.
+    pub(crate) fn of(
         mut file: LanguageModel,
         text: Option<TextSide>,
         device: &Device,

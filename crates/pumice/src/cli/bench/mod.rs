@@ -134,8 +134,7 @@ impl Scene<'_> {
                 let mut file = LanguageModel::open(path, &options.model)?;
                 // No token ends what is measured.
                 file.config.end_of_sequence.clear();
-                self.progress
-                    .with_tensors(|heard| Generator::for_tokens(file, self.device, &options, heard))?
+                self.progress.with_tensors(|heard| Generator::of(file, None, self.device, &options, heard))?
             }
             None => Generator::offline(1, self.device, &options)?,
         };
