@@ -8,14 +8,14 @@ use indexmap::IndexMap;
 use pumice_types::{Bytes, Encoding};
 
 /// A source whose tensors are encoded anew. A tensor that already is what is wanted is passed on byte for byte.
-pub struct EncodedWeights<'w> {
-    source: &'w dyn WeightSource,
+pub struct EncodedWeights {
+    source: Box<dyn WeightSource>,
     wanted: IndexMap<String, Encoding>,
 }
 
-impl<'w> EncodedWeights<'w> {
+impl EncodedWeights {
     /// The tensors of `source`, as they are.
-    pub fn of(source: &'w dyn WeightSource) -> EncodedWeights<'w> {
+    pub fn of(source: Box<dyn WeightSource>) -> EncodedWeights {
         EncodedWeights { source, wanted: IndexMap::new() }
     }
 
@@ -57,7 +57,7 @@ impl<'w> EncodedWeights<'w> {
     }
 }
 
-impl WeightSource for EncodedWeights<'_> {
+impl WeightSource for EncodedWeights {
     fn origin(&self) -> String {
         self.source.origin()
     }

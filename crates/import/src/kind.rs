@@ -58,7 +58,7 @@ impl FileKind {
     /// What the user can do with a file of this kind where one of kind `wanted` is needed.
     pub fn remedy(self, wanted: FileKind) -> &'static str {
         match self {
-            FileKind::Plan => "give the model file here and the plan with --plan",
+            FileKind::Plan => "give the model file here; commands that run a plan take it with --plan",
             FileKind::LfsPointer => "get the file itself: git lfs pull",
             FileKind::Html => "the download was answered with a page: get the file again",
             FileKind::Zip => "convert the checkpoint first",
@@ -66,7 +66,7 @@ impl FileKind {
                 "give the GGUF file itself, or the folder where a model's config.json lies"
             }
             FileKind::Safetensors if wanted == FileKind::Gguf => {
-                "language models are read from GGUF files: convert it, or take one that is"
+                "give the folder of the model, with its config.json, or a GGUF file"
             }
             _ if wanted == FileKind::Gguf => "give a GGUF file",
             _ => "give a safetensors file",

@@ -12,16 +12,18 @@ pub mod error;
 pub mod fuzz;
 pub mod language;
 pub mod offline;
+pub mod quantization;
 pub mod sentence;
 pub mod specialize;
 pub mod text;
 pub mod tokenizer;
 
 pub use config::{Activation, EncoderConfig, Family};
-pub use convert::{Conversion, ConvertedTensor, QUANTIZATIONS};
+pub use convert::{Conversion, ConvertedTensor};
 pub use encoder::{EncoderFolder, EncoderOptions, encoder_graph};
 pub use error::{ModelError, Note};
 pub use language::{CacheType, Fingerprint, LanguageModel, LanguageOptions, SuggestedSampling};
+pub use quantization::QUANTIZATIONS;
 pub use sentence::{Pooling, SentenceOverrides, SentenceSpec};
 pub use specialize::Cuts;
 pub use text::{

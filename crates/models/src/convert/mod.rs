@@ -1,15 +1,11 @@
 //! A language model to a GGUF file in another encoding. In: a model and an encoding; out: the description of the file,
-//! and its bytes as they are asked for. `choice` says how each tensor is written.
-
-mod choice;
-
-pub use choice::QUANTIZATIONS;
+//! and its bytes as they are asked for.
 
 use crate::error::{ModelError, Note};
 use crate::language::{LanguageModel, LanguageOptions, Written};
-use choice::choose;
+use crate::quantization::{check, choose};
 use pumice_import::{
-    EncodedWeights, GgufModel, GgufValue, GgufWriteError, GgufWriter, ImportError, WeightInfo, WeightSource,
+    EncodedWeights, GgufModel, GgufValue, GgufWriteError, GgufWriter, WeightInfo, WeightSource,
 };
 use pumice_types::{DType, Encoding, Scheme};
 use std::io::Write;
@@ -45,7 +41,7 @@ pub struct ConvertedTensor {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Conversion {
-    source: Box<dyn WeightSource>,
+    weights: EncodedWeights,
     reads: Vec<PathBuf>,
     metadata: Vec<(String, GgufValue)>,
     tensors: Vec<ConvertedTensor>,
@@ -61,7 +57,7 @@ const QUANTIZATION_VERSION: &str = "general.quantization_version";
 const VERSION: u32 = 2;
 
 impl Conversion {
-    /// Plans to write a language model with its matrices in `to`, one of [`QUANTIZATIONS`]. The model is a GGUF file,
+    /// Plans to write a language model with its matrices in `to`, one of [`QUANTIZATIONS`](crate::QUANTIZATIONS). The model is a GGUF file,
     /// the first of several, or a folder in Hugging Face layout.
     ///
     /// # Errors
@@ -69,11 +65,7 @@ impl Conversion {
     /// that is not written ([`ModelError::Option`]).
     pub fn open(path: impl AsRef<Path>, to: Encoding) -> Result<Conversion, ModelError> {
         let path = path.as_ref();
-        if !QUANTIZATIONS.contains(&to) {
-            let known = QUANTIZATIONS.map(Encoding::name).join(", ");
-            let problem = format!("{to} is not written; known are {known}");
-            return Err(ModelError::Option { option: "quantize", problem });
-        }
+        check(to)?;
         // The model is one that runs: its tensors are those that its settings ask for.
         LanguageModel::open(path, &LanguageOptions::default())?.model()?;
         let model = LanguageModel::open(path, &LanguageOptions::default())?;
@@ -113,9 +105,9 @@ impl Conversion {
         };
         let tensors = source.names().into_iter().map(tensor).collect::<Result<Vec<_>, _>>()?;
         let notes = notes(&tensors);
-        let this = Conversion { source, reads, metadata, tensors, notes };
-        this.encoded()?;
-        Ok(this)
+        let mut weights = EncodedWeights::of(source);
+        tensors.iter().try_for_each(|t| weights.want(&t.name, t.to))?;
+        Ok(Conversion { weights, reads, metadata, tensors, notes })
     }
 
     /// The tensors, in the order of the file.
@@ -163,13 +155,13 @@ impl Conversion {
         let (first, end) = (bounds[usize::from(shard)], bounds[usize::from(shard) + 1]);
         let own = &self.tensors[first..end];
         own.iter().try_for_each(|t| writer.tensor(&t.name, t.to, &t.shape))?;
-        let (weights, mut done, all) = (self.encoded()?, first, self.tensors.len());
+        let (mut done, all) = (first, self.tensors.len());
         writer.write(&mut out, |name, offset, piece| {
             if offset == 0 {
                 heard(done, all);
                 done += 1;
             }
-            weights.read_at(name, offset, piece)
+            self.weights.read_at(name, offset, piece)
         })?;
         heard(done, all);
         Ok(())
@@ -197,12 +189,6 @@ impl Conversion {
     /// Bytes of all tensors.
     pub fn bytes(&self) -> u64 {
         self.tensors.iter().map(|t| t.bytes).sum()
-    }
-
-    fn encoded(&self) -> Result<EncodedWeights<'_>, ImportError> {
-        let mut weights = EncodedWeights::of(self.source.as_ref());
-        self.tensors.iter().try_for_each(|t| weights.want(&t.name, t.to))?;
-        Ok(weights)
     }
 }
 

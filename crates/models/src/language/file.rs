@@ -26,6 +26,13 @@ pub(super) struct LanguageFile {
 impl LanguageFile {
     /// Opens a file and reads its settings.
     pub fn open(path: &Path, options: &LanguageOptions) -> Result<(LanguageFile, Read), ModelError> {
+        if let Some(asked) = options.quantize {
+            let problem = format!(
+                "{asked} is for folders, while they are loaded; the tensors of a GGUF file have their encodings, and \
+                 `pumice convert` writes another file"
+            );
+            return Err(ModelError::Option { option: "quantize", problem });
+        }
         let file = GgufModel::open(path)?;
         let this = LanguageFile { file, path: path.to_owned() };
         let architecture = this.file.metadata().str("general.architecture")?;

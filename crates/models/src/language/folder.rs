@@ -3,6 +3,7 @@
 use super::family::Family;
 use super::model::Read;
 use super::options::LanguageOptions;
+use super::quantized::Quantized;
 use super::source::{Make, SAME_MODEL, no_other_tensor};
 use super::suggested::{SuggestedSampling, number_of};
 use super::weights::{DERIVED, FolderWeights};
@@ -30,14 +31,24 @@ const VOCABULARY_LIMIT: u64 = 128 << 20;
 /// A folder whose configuration has been read.
 pub(super) struct LanguageFolder {
     files: ModelFolder,
+    /// Where another encoding was asked for.
+    quantized: Option<Quantized>,
 }
 
 impl LanguageFolder {
-    /// Reads a folder's configuration; opens no weights.
+    /// Reads a folder's configuration; opens no weights, unless they are to be in another encoding.
     pub fn open(path: &Path, options: &LanguageOptions) -> Result<(LanguageFolder, Read), ModelError> {
         let files = ModelFolder::open(path)?;
-        let read = Read::of_config(&files.file(CONFIG), &config_text(&files)?, options)?;
-        Ok((LanguageFolder { files }, read))
+        let mut read = Read::of_config(&files.file(CONFIG), &config_text(&files)?, options)?;
+        let mut this = LanguageFolder { files, quantized: None };
+        if let Some(asked) = options.quantize {
+            let weights = this.files.weights()?;
+            this.check_layers(read.family, &read.config, weights.as_ref())?;
+            let quantized = Quantized::of(weights.as_ref(), read.family, &read.config, asked)?;
+            read.notes.push(quantized.note());
+            this.quantized = Some(quantized);
+        }
+        Ok((this, read))
     }
 
     /// The folder.
@@ -155,9 +166,13 @@ impl LanguageFolder {
         SuggestedSampling::read(0, number_of(&map), |field, problem| self.wrong(GENERATION, field, problem))
     }
 
-    /// The tensors.
+    /// The tensors, in other encodings where these were asked for.
     pub fn weights(&self) -> Result<Box<dyn WeightSource>, ModelError> {
-        Ok(self.files.weights()?)
+        let stored = self.files.weights()?;
+        match &self.quantized {
+            None => Ok(stored),
+            Some(quantized) => quantized.over(stored),
+        }
     }
 
     /// Shows the files that say what the model is.
@@ -184,7 +199,7 @@ impl LanguageFolder {
         config: &DecoderConfig,
         make: &Make<'_>,
     ) -> Result<Model, ModelError> {
-        let weights = self.files.weights()?;
+        let weights = self.weights()?;
         self.check_layers(family, config, weights.as_ref())?;
         let graph = make(&FolderWeights { names: family.names, source: weights.as_ref() })?;
         let model = Model { graph, weights };

@@ -13,6 +13,8 @@ mod gguf;
 mod keys;
 mod model;
 mod options;
+mod quantized;
+mod roles;
 mod rotary;
 mod source;
 mod suggested;

@@ -1,7 +1,8 @@
 //! What a user may choose of a language model before it is read.
 
 use crate::error::ModelError;
-use pumice_types::DType;
+use crate::quantization;
+use pumice_types::{DType, Encoding};
 
 /// Context that is planned for where the user names none.
 pub const DEFAULT_CONTEXT: u64 = 2048;
@@ -23,6 +24,10 @@ pub struct LanguageOptions {
     /// Keys of the configuration, as the file calls them, that are passed over although nobody knows them here: without
     /// this they refuse the model, since they may change every value. A note tells of each.
     pub ignored_keys: Vec<String>,
+    /// What the matrices of a folder are encoded in while they are loaded, one of
+    /// [`QUANTIZATIONS`](crate::QUANTIZATIONS); otherwise they are as the folder has them. A GGUF file is refused: its
+    /// matrices have their encodings.
+    pub quantize: Option<Encoding>,
 }
 
 /// How the caches keep keys and values.
@@ -96,6 +101,18 @@ impl LanguageOptions {
     pub fn ignored_keys(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.ignored_keys = names.into_iter().map(Into::into).collect();
         self
+    }
+
+    /// What the matrices of a folder are encoded in while they are loaded.
+    #[must_use]
+    pub fn quantize(mut self, encoding: impl Into<Option<Encoding>>) -> Self {
+        self.quantize = encoding.into();
+        self
+    }
+
+    /// Refuses an encoding that is not written.
+    pub(super) fn check_encoding(&self) -> Result<(), ModelError> {
+        self.quantize.map_or(Ok(()), quantization::check)
     }
 
     /// Tokens that the caches of a model of this trained context hold.

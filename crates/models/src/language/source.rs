@@ -25,6 +25,7 @@ pub(super) enum Source {
 impl Source {
     /// Opens what is there, and reads its configuration.
     pub fn open(path: &Path, options: &LanguageOptions) -> Result<(Source, Read), ModelError> {
+        options.check_encoding()?;
         if path.is_dir() {
             let (folder, read) = LanguageFolder::open(path, options)?;
             return Ok((Source::Folder(folder), read));

@@ -3,6 +3,7 @@
 use super::compiler::CompilerArgs;
 use super::hub::{HubArgs, Takes};
 use super::progress::Progress;
+use super::reading::ReadingArgs;
 use super::words::{count, whole};
 use super::{CommandError, Outcome, say};
 use crate::apart;
@@ -12,10 +13,7 @@ use crate::plan_file;
 use crate::save::Destination;
 use pumice_compile::Options;
 use pumice_import::Model;
-use pumice_models::{
-    CacheType, EncoderFolder, EncoderOptions, LanguageModel, LanguageOptions, Pooling, SentenceOverrides,
-    specialize,
-};
+use pumice_models::{EncoderFolder, EncoderOptions, LanguageModel, Pooling, SentenceOverrides, specialize};
 use pumice_plan::{Plan, PlanForm};
 use pumice_types::Target;
 use serde::Serialize;
@@ -42,9 +40,9 @@ pub struct CompileArgs {
     /// Tokens that prompt and answer may have together [default: the model's, 2048 at most]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub context: Option<u64>,
-    /// How a language model's caches keep keys and values: f16 or f32
-    #[arg(long, value_name = "TYPE", default_value = "f16")]
-    pub kv: CacheType,
+    /// How a language model is read
+    #[command(flatten)]
+    pub reading: ReadingArgs,
     /// The most texts in one run of an encoder
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub batch: u64,
@@ -95,7 +93,7 @@ pub fn run(args: &CompileArgs, cache: Option<PathBuf>, out: &mut dyn Write, log:
     check_place(args)?;
     let target = target(args, cache)?;
     let path = args.hub.located(&args.model, Takes::Any, &Progress::new(), log)?;
-    let (model, options) = model(args, &path)?;
+    let (model, options) = model(args, &path, log)?;
     let options = options.precision(args.compiler.precision);
     let begin = Instant::now();
     let mut plan = crate::plan(&model.graph, &target, &options)?.into_plan();
@@ -173,16 +171,22 @@ fn target(args: &CompileArgs, cache: Option<PathBuf>) -> Result<Target, CommandE
 }
 
 /// The model with the ranges that its commands ask for.
-fn model(args: &CompileArgs, path: &Path) -> Result<(Model, Options), Error> {
-    if path.is_dir() && !LanguageModel::is_in_folder(path)? {
+fn model(args: &CompileArgs, path: &Path, log: &mut dyn Write) -> Result<(Model, Options), CommandError> {
+    if path.is_dir() && !LanguageModel::is_in_folder(path).map_err(Error::from)? {
+        if args.reading.quantize.is_some() || !args.reading.ignore_key.is_empty() {
+            let why = "--quantize and --ignore-key are for language models, and this is an encoder";
+            return Err(CommandError::Usage(why.to_owned()));
+        }
         let overrides = SentenceOverrides::default()
             .pooling(args.pooling)
             .normalize(args.normalize)
             .max_tokens(args.max_tokens);
-        let folder = EncoderFolder::open(path, &overrides)?;
-        let model = folder.model(&EncoderOptions::default().max_batch(args.batch))?;
+        let folder = EncoderFolder::open(path, &overrides).map_err(Error::from)?;
+        let model = folder.model(&EncoderOptions::default().max_batch(args.batch)).map_err(Error::from)?;
         return Ok((model, Options::default().specializations(specialize::encoder())));
     }
-    let file = LanguageModel::open(path, &LanguageOptions::default().context(args.context).cache(args.kv))?;
-    Ok((file.model()?, Options::default().specializations(specialize::decoder())))
+    let options = args.reading.options().context(args.context);
+    let file = LanguageModel::open(path, &options).map_err(Error::from)?;
+    file.notes.iter().try_for_each(|note| writeln!(log, "note: {note}"))?;
+    Ok((file.model().map_err(Error::from)?, Options::default().specializations(specialize::decoder())))
 }

@@ -3,12 +3,13 @@
 
 use super::hub::{HubArgs, Takes};
 use super::progress::Progress;
+use super::reading::quantization;
 use super::words::count;
 use super::{CommandError, Outcome, say};
 use crate::apart;
 use crate::error::Error;
 use crate::save::Destination;
-use pumice_models::{Conversion, ConvertedTensor, QUANTIZATIONS};
+use pumice_models::{Conversion, ConvertedTensor};
 use pumice_types::Encoding;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -88,11 +89,6 @@ pub fn run(args: &ConvertArgs, out: &mut dyn Write, log: &mut dyn Write) -> Outc
     conversion.notes.iter().try_for_each(|note| writeln!(log, "note: {note}"))?;
     tell(args, &paths, &conversion, begin.elapsed().as_secs_f64(), out)?;
     Ok(true)
-}
-
-fn quantization(name: &str) -> Result<Encoding, String> {
-    let found = QUANTIZATIONS.into_iter().find(|encoding| encoding.name() == name);
-    found.ok_or_else(|| format!("known are {}", QUANTIZATIONS.map(Encoding::name).join(", ")))
 }
 
 /// The files that are written.

@@ -11,6 +11,7 @@ pub mod inspect;
 pub(crate) mod kept_table;
 pub mod perplexity;
 pub(crate) mod progress;
+pub mod reading;
 pub mod selftest;
 pub(crate) mod texts;
 pub mod tokenize;

@@ -3,12 +3,13 @@
 use super::compiler::CompilerArgs;
 use super::hub::{HubArgs, Takes};
 use super::progress::Progress;
+use super::reading::ReadingArgs;
 use super::words::{count, whole};
 use super::{CommandError, Outcome, say, texts};
 use crate::device::DeviceChoice;
 use crate::embed::cli::{announce, explain};
 use crate::error::Error;
-use crate::generate::{CacheType, LanguageOptions, Perplexity, Scorer, TextError, windows};
+use crate::generate::{Perplexity, Scorer, TextError, windows};
 use pumice_models::{LanguageModel, ModelError, Note};
 use serde::Serialize;
 use std::io::Write;
@@ -40,9 +41,9 @@ pub struct PerplexityArgs {
     /// So many windows at most, from the beginning of the text [default: all]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub chunks: Option<usize>,
-    /// How the caches keep keys and values: f16 or f32
-    #[arg(long, value_name = "TYPE", default_value = "f16")]
-    pub kv: CacheType,
+    /// How the model is read
+    #[command(flatten)]
+    pub reading: ReadingArgs,
     /// How the model is compiled
     #[command(flatten)]
     pub compiler: CompilerArgs,
@@ -92,7 +93,7 @@ pub fn run(
         return Err(CommandError::Usage(format!("--context: a window has at least {SHORTEST} tokens")));
     }
     let text = text(args)?;
-    let options = LanguageOptions::default().context(args.context).cache(args.kv);
+    let options = args.reading.options().context(args.context);
     let progress = Progress::new();
     let path = args.hub.located(&args.model, Takes::Any, &progress, log)?;
     let mut model = LanguageModel::open(path, &options).map_err(Error::from)?;
@@ -199,7 +200,7 @@ impl Measured<'_> {
             model: args.model.display().to_string(),
             device: self.choice.device.name(),
             precision: scorer.executable().plan().precision.name(),
-            kv: args.kv.name(),
+            kv: args.reading.kv.name(),
             context: args.context,
             windows: self.windows,
             tokens: found.tokens(),

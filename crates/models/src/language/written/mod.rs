@@ -1,18 +1,19 @@
 //! A language model of a folder as a GGUF file has it: in, its configuration and tensors; out, keys, and tensors under
-//! their names there. `keys` says settings, `roles` which tensors there are; what comes out is read again as a file
-//! would be, and refused where that gives another model.
+//! their names there. `keys` says settings, `relaid` how each tensor differs; what comes out is read again
+//! as a file would be, and refused where that gives another model.
 
 mod keys;
-mod roles;
+mod relaid;
 
 use self::keys::settings;
-use self::roles::{Roles, relaid};
+use self::relaid::relaid;
 use super::family::Family;
 use super::folder::LanguageFolder;
 use super::gguf::GgufSettings;
 use super::keys::Keys;
 use super::model::Read;
 use super::options::LanguageOptions;
+use super::roles::Roles;
 use super::weights::{FolderWeights, GgufWeights};
 use super::{CONFIG, families};
 use crate::decoder::{DecoderConfig, Factors};

@@ -4,8 +4,8 @@ use crate::cli::CommandError;
 use crate::cli::compiler::CompilerArgs;
 use crate::cli::hub::{HubArgs, Takes};
 use crate::cli::progress::Progress;
+use crate::cli::reading::ReadingArgs;
 use crate::cli::words::whole;
-use crate::generate::CacheType;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -47,9 +47,9 @@ pub struct BenchArgs {
     /// Tokens that the caches have room for [default: as many as the tests need]
     #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     pub context: Option<u64>,
-    /// How the caches keep keys and values: f16 or f32
-    #[arg(long, value_name = "TYPE", default_value = "f16")]
-    pub kv: CacheType,
+    /// How the model is read
+    #[command(flatten)]
+    pub reading: ReadingArgs,
     /// How the model is compiled
     #[command(flatten)]
     pub compiler: CompilerArgs,

@@ -19,7 +19,7 @@ use super::{CommandError, Outcome, say};
 use crate::device::{Device, DeviceChoice};
 use crate::embed::cli::{announce, explain};
 use crate::error::Error;
-use crate::generate::{GenerateOptions, Generator, LanguageOptions};
+use crate::generate::{GenerateOptions, Generator};
 use crate::save::Destination;
 use crate::{apart, save};
 use pumice_models::LanguageModel;
@@ -93,7 +93,7 @@ fn tell(
 /// The family of the model, and the tokens that it was trained for.
 fn described(args: &BenchArgs) -> Result<(String, u64), CommandError> {
     let Some(path) = &args.model else { return Ok((SEEDED.to_owned(), u64::from(u16::MAX))) };
-    let model = LanguageModel::open(path, &LanguageOptions::default()).map_err(Error::from)?;
+    let model = LanguageModel::open(path, &args.reading.options()).map_err(Error::from)?;
     Ok((model.family().to_owned(), model.trained_context))
 }
 
@@ -125,7 +125,7 @@ struct Scene<'s> {
 impl Scene<'_> {
     /// The model on the device, and the time until a first token was read.
     fn opened(&self) -> Result<(Generator, Duration), Error> {
-        let model = LanguageOptions::default().context(self.context).cache(self.args.kv);
+        let model = self.args.reading.options().context(self.context);
         let options =
             GenerateOptions::default().model(model).compile(self.args.compiler.options()).one_answer(true);
         let begun = Instant::now();
@@ -152,7 +152,7 @@ impl Scene<'_> {
             model_bytes: params.map(|p| p.span.len.0).sum(),
             device: self.device.name(),
             copy_gb_per_s: self.device.target().tuning.bytes_per_us / 1e3,
-            kv: self.args.kv.name(),
+            kv: self.args.reading.kv.name(),
             precision: plan.precision.name(),
             context: self.context,
             levels_per_token: traffic::levels_of_token(plan),

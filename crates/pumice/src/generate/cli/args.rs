@@ -3,11 +3,10 @@
 use crate::cli::CommandError;
 use crate::cli::compiler::CompilerArgs;
 use crate::cli::hub::HubArgs;
+use crate::cli::reading::ReadingArgs;
 use crate::cli::texts;
 use crate::cli::words::whole;
-use crate::generate::{
-    CacheType, ChatSettings, JsonValue, Message, Prompt, Request, Sampler, SuggestedSampling,
-};
+use crate::generate::{ChatSettings, JsonValue, Message, Prompt, Request, Sampler, SuggestedSampling};
 use pumice_models::TemplateArguments;
 use std::path::PathBuf;
 
@@ -54,12 +53,9 @@ pub struct GenerateArgs {
     /// Tokens that prompt and answer may have together [default: the model's, 2048 at most]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub context: Option<u64>,
-    /// How the caches keep keys and values: f16 or f32
-    #[arg(long, value_name = "TYPE", default_value = "f16")]
-    pub kv: CacheType,
-    /// Pass over this key of the model's configuration, which nobody knows here; may be given several times
-    #[arg(long, value_name = "K")]
-    pub ignore_key: Vec<String>,
+    /// How the model is read
+    #[command(flatten)]
+    pub reading: ReadingArgs,
     /// A chat template in place of the model's own
     #[arg(long, value_name = "FILE")]
     pub template: Option<PathBuf>,

@@ -12,7 +12,7 @@ pub use args::{GenerateArgs, LaterArgs, SamplingArgs, Tokens};
 use self::args::Task;
 use self::lines::Editor;
 use self::report::Reported;
-use super::{GenerateOptions, Generated, Generator, Heard, LanguageOptions, Request};
+use super::{GenerateOptions, Generated, Generator, Heard, Request};
 use crate::cli::CommandError;
 use crate::cli::hub::Takes;
 use crate::cli::progress::Progress;
@@ -167,8 +167,7 @@ fn hearing(
 
 fn options(args: &GenerateArgs) -> Result<GenerateOptions, CommandError> {
     let plan = args.plan.as_deref().map(plan_file::load).transpose()?;
-    let language = LanguageOptions::default().context(args.context).cache(args.kv);
-    let language = language.ignored_keys(&args.ignore_key);
+    let language = args.reading.options().context(args.context);
     Ok(GenerateOptions::default()
         .model(language)
         .compile(args.compiler.options())

@@ -1,9 +1,11 @@
-//! How each tensor of a language model is written: in, its name in GGUF files, its extents and what was asked for; out,
-//! an encoding, and the reason where it is another one. Never here: files, values.
+//! How each tensor of a language model is encoded, in a file that is written and in a folder that is loaded: in, its
+//! name in GGUF files, its extents and what was asked for; out, an encoding, and the reason where it is another one.
+//! Never here: files, values.
 
+use crate::error::ModelError;
 use pumice_types::{DType, Encoding, Scheme};
 
-/// What the matrices of a model are written in.
+/// What the matrices of a model can be encoded in.
 pub const QUANTIZATIONS: [Encoding; 8] = [
     Encoding::Blocks(Scheme::Q8_0),
     Encoding::Blocks(Scheme::Q6_K),
@@ -17,17 +19,30 @@ pub const QUANTIZATIONS: [Encoding; 8] = [
 
 /// The encoding of a tensor, and why it is not the one that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Choice {
+pub(crate) struct Choice {
     pub encoding: Encoding,
+    /// Whether it is of those that are encoded as was asked for.
+    pub is_matrix: bool,
     pub why: Option<&'static str>,
+}
+
+/// Refuses what matrices are not encoded in.
+pub(crate) fn check(asked: Encoding) -> Result<(), ModelError> {
+    if QUANTIZATIONS.contains(&asked) {
+        return Ok(());
+    }
+    let known = QUANTIZATIONS.map(Encoding::name).join(", ");
+    let problem = format!("{asked} is not written; known are {known}");
+    Err(ModelError::Option { option: "quantize", problem })
 }
 
 /// Chooses. Norms, biases and tables of positions are f32: they are small, and everything depends on them. The token
 /// table and the output matrix are at least q6_k: their errors fall on the logits.
-pub(super) fn choose(name: &str, shape: &[u64], asked: Encoding) -> Choice {
-    let is_matrix = shape.len() > 1 && name.ends_with(".weight");
-    if !is_matrix || name.contains("norm") || name == "position_embd.weight" {
-        return Choice { encoding: DType::F32.into(), why: None };
+pub(crate) fn choose(name: &str, shape: &[u64], asked: Encoding) -> Choice {
+    let stays = name.contains("norm") || name == "position_embd.weight";
+    let is_matrix = shape.len() > 1 && name.ends_with(".weight") && !stays;
+    if !is_matrix {
+        return Choice { encoding: DType::F32.into(), is_matrix, why: None };
     }
     let of_tokens = matches!(name, "token_embd.weight" | "output.weight");
     let wanted = if of_tokens { finer(asked) } else { asked };
@@ -38,7 +53,7 @@ pub(super) fn choose(name: &str, shape: &[u64], asked: Encoding) -> Choice {
         true if wanted != asked => Some("tokens and logits are at least q6_k"),
         true => None,
     };
-    Choice { encoding, why }
+    Choice { encoding, is_matrix, why }
 }
 
 /// What is asked for, or q6_k where that is coarser.

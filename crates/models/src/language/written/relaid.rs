@@ -1,0 +1,63 @@
+//! The tensors of a folder as a GGUF file has them: in, what the model's graph has; out, other names and layouts.
+
+use super::super::family::Family;
+use super::super::roles::Roles;
+use super::super::weights::gguf_name;
+use crate::decoder::{DecoderConfig, LayerWeight, Norm, Part, WeightRole};
+use crate::error::ModelError;
+use pumice_import::{Relaid, RelaidWeights, WeightSource};
+
+/// The tensors of a folder as a file of the family has them.
+///
+/// # Errors
+/// A tensor that is missing, or whose layout cannot be brought into the file's.
+pub(super) fn relaid(
+    source: Box<dyn WeightSource>,
+    roles: &Roles,
+    family: &Family,
+    config: &DecoderConfig,
+) -> Result<RelaidWeights, ModelError> {
+    let rotary = config.layers.iter().find_map(|layer| layer.attention.rotary.as_ref());
+    let is_paired = family.gguf.interleaved && rotary.is_some_and(|rotary| !rotary.interleaved);
+    let mut relaid = Vec::new();
+    for (role, part, name) in &roles.all {
+        let is_matrix = source.describe(name)?.shape.len() == 2;
+        let how = match role {
+            WeightRole::Layer(i, weight) if is_paired && pairs(*weight) => {
+                let attention = &config.layers[*i as usize].attention;
+                let of_keys = *weight == LayerWeight::Key;
+                Relaid::Paired { heads: if of_keys { attention.kv_heads } else { attention.heads } }
+            }
+            WeightRole::Layer(..) if family.names.transposed && is_matrix => Relaid::Transposed,
+            _ if *part == Part::Weight && norm(config, *role).is_some_and(|norm| norm.less_one) => {
+                Relaid::OneMore
+            }
+            _ => Relaid::Renamed,
+        };
+        relaid.push((gguf_name(*role, *part), name, how));
+    }
+    let mut weights = RelaidWeights::of(source);
+    relaid.into_iter().try_for_each(|(to, name, how)| weights.show(&to, name, how))?;
+    Ok(weights)
+}
+
+/// Whether rows of a weight are what rotates.
+fn pairs(weight: LayerWeight) -> bool {
+    matches!(weight, LayerWeight::Query | LayerWeight::Key)
+}
+
+/// The norm that a weight is of.
+fn norm(config: &DecoderConfig, role: WeightRole) -> Option<Norm> {
+    let WeightRole::Layer(i, weight) = role else {
+        return Some(config.norm).filter(|_| role == WeightRole::Norm);
+    };
+    let layer = &config.layers[i as usize];
+    match weight {
+        LayerWeight::AttentionNorm => layer.before_attention,
+        LayerWeight::AfterAttention => layer.after_attention,
+        LayerWeight::FeedNorm => layer.before_feed,
+        LayerWeight::AfterFeed => layer.after_feed,
+        LayerWeight::QueryNorm | LayerWeight::KeyNorm => layer.attention.query_key_norm.map(|norm| norm.norm),
+        _ => None,
+    }
+}
