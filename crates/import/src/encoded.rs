@@ -1,5 +1,5 @@
 //! Weights of another source in other encodings, which are made when they are read: in, tensors and the encodings
-//! wanted; out, the same tensors in those. No tensor is ever whole here.
+//! wanted; out, the same tensors in those, piece by piece.
 
 use crate::encode::encode;
 use crate::error::ImportError;

@@ -14,7 +14,7 @@ const PROMPT: [u32; 7] = [72, 101, 108, 108, 111, 32, 119];
 /// The small model, eight greedy tokens a submission on what says to be a GPU, one elsewhere.
 fn generator(kind: DeviceKind) -> Generator {
     let device = Device::from_runtime(Device::cpu().shared(), kind);
-    Generator::offline(1, &device, &GenerateOptions::default().one_answer(true)).expect("opens")
+    Generator::seeded(1, &device, &GenerateOptions::default().one_answer(true)).expect("opens")
 }
 
 fn begun(generator: &Generator) -> Conversation {
@@ -240,7 +240,7 @@ fn what_is_no_saved_conversation_is_refused() {
     assert!(refused(&other).contains("another model"));
     let options =
         GenerateOptions::default().model(pumice::LanguageOptions::default().cache(pumice::CacheType::F32));
-    let wide = Generator::offline(1, &Device::cpu(), &options).expect("opens");
+    let wide = Generator::seeded(1, &Device::cpu(), &options).expect("opens");
     assert!(
         wide.load(&mut file.as_slice())
             .err()
@@ -253,6 +253,50 @@ fn what_is_no_saved_conversation_is_refused() {
     for end in (0..file.len()).step_by(7) {
         assert!(generator.load(&mut &file[..end]).is_err(), "{end}");
     }
+}
+
+/// A few bytes of anything are no damaged conversation, but none.
+#[test]
+fn a_short_file_is_no_saved_conversation() {
+    let generator = generator(DeviceKind::CpuDriver);
+    let refused = generator.load(&mut &b"short"[..]).err().expect("refused").to_string();
+    assert!(refused.contains("no saved conversation"), "{refused}");
+}
+
+/// Tokens that cannot be leave those that there are: some of them were lost, and others stayed behind the gap.
+#[test]
+fn what_cannot_be_set_changes_nothing() {
+    let generator = generator(DeviceKind::CpuDriver);
+    let mut conversation = begun(&generator);
+    all(&mut conversation, &Request::default().tokens(3));
+    let (before, context) = (conversation.ids(), generator.context());
+    let too_many = [&before[..4], &vec![1; context][..]].concat();
+    assert!(conversation.set_ids(&too_many).is_err());
+    assert_eq!(conversation.ids(), before);
+    assert!(conversation.set_ids(&[before[0], u32::MAX]).is_err());
+    assert_eq!(conversation.ids(), before);
+    conversation.set_ids(&before[..4]).expect("there");
+    assert_eq!(conversation.ids(), before[..4]);
+}
+
+/// Text that waited for the rest of a text to stop at is given when whoever listens has enough: its tokens are there.
+#[test]
+fn what_was_held_back_is_given_where_an_answer_is_left() {
+    let generator = generator(DeviceKind::CpuDriver);
+    let plain = all(&mut begun(&generator), &Request::default().tokens(9));
+    let request = Request::default().tokens(9).stop([format!("{}!", plain.text)]);
+    let mut pieces = 0;
+    let mut heard = String::new();
+    let left = begun(&generator).generate(&request, |heard_now| {
+        if let Heard::Text(text) = heard_now {
+            heard.push_str(text);
+            pieces += 1;
+        }
+        if pieces < 4 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    let left = left.expect("answers");
+    assert_eq!((left.end, &left.ids[..]), (End::Interrupted, &plain.ids[..4]));
+    assert!(!left.text.is_empty() && plain.text.starts_with(&left.text) && heard == left.text, "{left:?}");
 }
 
 /// Five hundred thousand damaged files (E10) are errors or conversations, never a panic, and take little memory.

@@ -6,7 +6,7 @@ use pumice_models::ModelError;
 use std::ops::ControlFlow;
 
 fn generator() -> Generator {
-    Generator::offline(1, &Device::cpu(), &GenerateOptions::default()).expect("opens")
+    Generator::seeded(1, &Device::cpu(), &GenerateOptions::default()).expect("opens")
 }
 
 fn answer(generator: &mut Generator, prompt: &[u32], temperature: f32) -> Result<Generated, Error> {
@@ -77,4 +77,19 @@ fn a_nan_in_the_middle_of_an_answer_is_found_where_it_begins() {
     planted(&exe, table, sound.ids[fresh] as usize * width as usize, f32::NAN);
     let error = answer(&mut generator, &prompt, 0.0).expect_err("refused");
     check_refused(&error, prompt.len() + fresh + 1);
+}
+
+/// What only files have was passed over without a word.
+#[test]
+fn the_seeded_model_refuses_what_files_have() {
+    use pumice::generate::{LanguageOptions, QUANTIZATIONS};
+    let refused = |model: LanguageOptions| {
+        let options = GenerateOptions::default().model(model);
+        Generator::seeded(1, &Device::cpu(), &options).err().expect("refused").to_string()
+    };
+    let option = LanguageOptions::default;
+    assert!(refused(option().quantize(QUANTIZATIONS[0])).contains("has no files"));
+    assert!(refused(option().ignored_keys(["x"])).contains("has no files"));
+    assert!(refused(option().context(0)).contains("option `context`"));
+    assert!(refused(option().context(8).max_new(9)).contains("max_new"));
 }

@@ -114,7 +114,7 @@ mod run {
                 ))?;
                 let chat = ChatSettings::default().template(TEMPLATE.to_owned());
                 let model = LanguageOptions::default().context(256);
-                Generator::offline(SEED, device, &options.chat(chat).model(model))
+                Generator::seeded(SEED, device, &options.chat(chat).model(model))
             }
         };
         let generator = generator.map_err(failed)?;

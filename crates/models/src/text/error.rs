@@ -83,7 +83,10 @@ pub enum TextError {
         message: String,
     },
     /// A chat template that asks for the date, which was not given.
-    #[error("the chat template{} asks for today's date; give it with `ChatTemplate::on`", line_of(line))]
+    #[error(
+        "the chat template{} asks for today's date; give it with `--date`, in the library with `ChatSettings::date` or `ChatTemplate::on`",
+        line_of(line)
+    )]
     TemplateDate {
         /// The line, from 1, where known.
         line: Option<usize>,

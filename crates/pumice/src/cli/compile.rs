@@ -3,7 +3,7 @@
 use super::compiler::CompilerArgs;
 use super::hub::{HubArgs, Takes};
 use super::progress::Progress;
-use super::reading::ReadingArgs;
+use super::reading::{ENCODER_BATCH, ENCODERS, LANGUAGE_MODELS, ReadingArgs, refuse};
 use super::words::{count, whole};
 use super::{CommandError, Outcome, say};
 use crate::apart;
@@ -43,9 +43,9 @@ pub struct CompileArgs {
     /// How a language model is read
     #[command(flatten)]
     pub reading: ReadingArgs,
-    /// The most texts in one run of an encoder
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=4096))]
-    pub batch: u64,
+    /// The most texts in one run of an encoder [default: 32]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
+    pub batch: Option<u64>,
     /// Another pooling than the encoder's: mean, cls or max
     #[arg(long, value_name = "POOLING")]
     pub pooling: Option<Pooling>,
@@ -90,9 +90,9 @@ struct Report {
 /// # Errors
 /// A model that cannot be read or compiled, a target that there is not, a place that cannot be written or that is read.
 pub fn run(args: &CompileArgs, cache: Option<PathBuf>, out: &mut dyn Write, log: &mut dyn Write) -> Outcome {
-    check_place(args)?;
-    let target = target(args, cache)?;
     let path = args.hub.located(&args.model, Takes::Any, &Progress::new(), log)?;
+    check_place(args, &path)?;
+    let target = target(args, cache)?;
     let (model, options) = model(args, &path, log)?;
     let options = options.precision(args.compiler.precision);
     let begin = Instant::now();
@@ -115,9 +115,8 @@ pub fn run(args: &CompileArgs, cache: Option<PathBuf>, out: &mut dyn Write, log:
 const STANDARD_OUTPUT: &str = "-";
 
 /// Looks at where the plan goes before the work begins.
-fn check_place(args: &CompileArgs) -> Result<(), CommandError> {
-    let reads: Vec<&Path> =
-        [args.model.as_path()].into_iter().chain(args.compiler.table.as_deref()).collect();
+fn check_place(args: &CompileArgs, model: &Path) -> Result<(), CommandError> {
+    let reads: Vec<&Path> = [model].into_iter().chain(args.compiler.table.as_deref()).collect();
     if args.out != Path::new(STANDARD_OUTPUT) {
         let looked = Destination::look(&args.out);
         looked.map_err(|e| CommandError::Usage(format!("{}: {e}", args.out.display())))?;
@@ -173,18 +172,25 @@ fn target(args: &CompileArgs, cache: Option<PathBuf>) -> Result<Target, CommandE
 /// The model with the ranges that its commands ask for.
 fn model(args: &CompileArgs, path: &Path, log: &mut dyn Write) -> Result<(Model, Options), CommandError> {
     if path.is_dir() && !LanguageModel::is_in_folder(path).map_err(Error::from)? {
-        if args.reading.quantize.is_some() || !args.reading.ignore_key.is_empty() {
-            let why = "--quantize and --ignore-key are for language models, and this is an encoder";
-            return Err(CommandError::Usage(why.to_owned()));
-        }
+        let of_others = [&[("--context", args.context.is_some())], &args.reading.given()[..]].concat();
+        refuse(path, &of_others, LANGUAGE_MODELS)?;
         let overrides = SentenceOverrides::default()
             .pooling(args.pooling)
             .normalize(args.normalize)
             .max_tokens(args.max_tokens);
         let folder = EncoderFolder::open(path, &overrides).map_err(Error::from)?;
-        let model = folder.model(&EncoderOptions::default().max_batch(args.batch)).map_err(Error::from)?;
+        let model = folder
+            .model(&EncoderOptions::default().max_batch(args.batch.unwrap_or(ENCODER_BATCH)))
+            .map_err(Error::from)?;
         return Ok((model, Options::default().specializations(specialize::encoder())));
     }
+    let of_others = [
+        ("--batch", args.batch.is_some()),
+        ("--pooling", args.pooling.is_some()),
+        ("--normalize", args.normalize.is_some()),
+        ("--max-tokens", args.max_tokens.is_some()),
+    ];
+    refuse(path, &of_others, ENCODERS)?;
     let options = args.reading.options().context(args.context);
     let file = LanguageModel::open(path, &options).map_err(Error::from)?;
     file.notes.iter().try_for_each(|note| writeln!(log, "note: {note}"))?;

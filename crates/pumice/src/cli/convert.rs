@@ -20,7 +20,8 @@ use std::time::Instant;
 /// Arguments of `pumice convert`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ConvertArgs {
-    /// The GGUF file of a language model, the first of several, or a folder in Hugging Face layout
+    /// The GGUF file of a language model, the first of several, a folder in Hugging Face layout, or a name in the hub
+    /// (feature hub)
     #[arg(value_name = "MODEL")]
     pub model: PathBuf,
     /// What the program knows of the hub

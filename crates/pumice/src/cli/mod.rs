@@ -14,6 +14,7 @@ pub(crate) mod progress;
 pub mod reading;
 pub mod selftest;
 pub(crate) mod texts;
+pub mod today;
 pub mod tokenize;
 mod trial;
 pub mod tune;

@@ -9,8 +9,8 @@ use super::{CommandError, Outcome, say, texts};
 use crate::device::DeviceChoice;
 use crate::embed::cli::{announce, explain};
 use crate::error::Error;
-use crate::generate::{Perplexity, Scorer, TextError, windows};
-use pumice_models::{LanguageModel, ModelError, Note};
+use crate::generate::{Perplexity, Scorer, TextError, perplexity_windows};
+use pumice_models::{LanguageModel, ModelError};
 use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
     standard error), mean (of -ln p), seconds, tokens_per_s (read), notes."
 )]
 pub struct PerplexityArgs {
-    /// A GGUF file, or a folder in Hugging Face layout
+    /// A GGUF file, a folder in Hugging Face layout, or a name in the hub such as ORG/REPO:Q4_K_M (feature hub)
     #[arg(long, value_name = "MODEL")]
     pub model: PathBuf,
     /// What the program knows of the hub
@@ -67,7 +67,7 @@ struct Report<'r> {
     tokens: usize,
     text_tokens: usize,
     ppl: f64,
-    error: f64,
+    error: Option<f64>,
     mean: f64,
     seconds: f64,
     tokens_per_s: f64,
@@ -92,33 +92,35 @@ pub fn run(
     if args.context < SHORTEST {
         return Err(CommandError::Usage(format!("--context: a window has at least {SHORTEST} tokens")));
     }
+    if args.chunks == Some(0) {
+        return Err(CommandError::Usage("--chunks 0 scores nothing: give at least 1".to_owned()));
+    }
     let text = text(args)?;
     let options = args.reading.options().context(args.context);
     let progress = Progress::new();
     let path = args.hub.located(&args.model, Takes::Any, &progress, log)?;
-    let mut model = LanguageModel::open(path, &options).map_err(Error::from)?;
+    let model = LanguageModel::open(path, &options).map_err(Error::from)?;
     let tokenizer = model.tokenizer().map_err(Error::from)?;
     let ids =
         tokenizer.encode_prompt(&text, false).map_err(|e: TextError| Error::from(ModelError::from(e)))?;
     check_length(ids.len(), args.context)?;
-    let notes = std::mem::take(&mut model.notes);
     let choice = args.compiler.device(&args.device, cache, &progress)?;
     announce(&choice, log)?;
     let mut scorer =
         progress.with_tensors(|heard| Scorer::of(model, &choice.device, &args.compiler.options(), heard))?;
     let size = args.context as usize;
-    let all = windows(&ids, size, tokenizer.before_prompts());
+    let all = perplexity_windows(&ids, size, tokenizer.before_prompts());
     let windows = all.len().min(args.chunks.unwrap_or(usize::MAX));
     let begun = Instant::now();
     let perplexity = measured(&mut scorer, all.take(windows), &progress)?;
     progress.end();
     let measured = Measured { args, choice: &choice, perplexity, windows, text_tokens: ids.len() };
-    measured.tell(begun.elapsed(), &notes, &scorer, out)?;
+    measured.tell(begun.elapsed(), &scorer, out)?;
     if !args.json {
         if windows == ids.len() / size {
             tell_rest(ids.len() % size, log)?;
         }
-        explain(&choice, scorer.executable(), &notes, log)?;
+        explain(&choice, scorer.executable(), scorer.notes(), log)?;
     }
     Ok(true)
 }
@@ -175,23 +177,17 @@ struct Measured<'m> {
 }
 
 impl Measured<'_> {
-    fn tell(
-        &self,
-        took: Duration,
-        notes: &[Note],
-        scorer: &Scorer,
-        out: &mut dyn Write,
-    ) -> Result<(), CommandError> {
+    fn tell(&self, took: Duration, scorer: &Scorer, out: &mut dyn Write) -> Result<(), CommandError> {
         let (args, found, seconds) = (self.args, &self.perplexity, took.as_secs_f64());
         let rate = (self.windows as u64 * args.context) as f64 / seconds;
         if !args.json {
             let windows = format!("{} of {}", count(self.windows, "window"), args.context);
+            let error = found.standard_error().map_or_else(String::new, |error| format!(" ± {error:.4}"));
             return say(
                 out,
                 format_args!(
-                    "perplexity {:.4} ± {:.4} over {} ({windows}); {seconds:.1} s, {rate:.1} tokens a second",
+                    "perplexity {:.4}{error} over {} ({windows}); {seconds:.1} s, {rate:.1} tokens a second",
                     found.value(),
-                    found.error(),
                     count(found.tokens(), "token"),
                 ),
             );
@@ -200,17 +196,17 @@ impl Measured<'_> {
             model: args.model.display().to_string(),
             device: self.choice.device.name(),
             precision: scorer.executable().plan().precision.name(),
-            kv: args.reading.kv.name(),
+            kv: args.reading.cache().name(),
             context: args.context,
             windows: self.windows,
             tokens: found.tokens(),
             text_tokens: self.text_tokens,
             ppl: found.value(),
-            error: found.error(),
+            error: found.standard_error(),
             mean: found.value().ln(),
             seconds,
             tokens_per_s: rate,
-            notes: notes.iter().map(|n| n.0.as_str()).collect(),
+            notes: scorer.notes().iter().map(|n| n.0.as_str()).collect(),
         };
         let text = serde_json::to_string(&report).map_err(|e| CommandError::Write(e.into()))?;
         say(out, text)

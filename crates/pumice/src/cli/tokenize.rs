@@ -1,6 +1,6 @@
 //! `pumice tokenize`: the tokens of a text, as `pumice generate --prompt` reads it.
 //!
-//! In: a model (its vocabulary alone is read) and a text. Out: ids, with the bytes that each writes.
+//! In: a model (of which no tensor is read) and a text. Out: ids, with the bytes that each writes.
 
 use super::hub::{HubArgs, Takes};
 use super::progress::Progress;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `pumice tokenize`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct TokenizeArgs {
-    /// A GGUF file, or a folder in Hugging Face layout
+    /// A GGUF file, a folder in Hugging Face layout, or a name in the hub such as ORG/REPO:Q4_K_M (feature hub)
     #[arg(long, value_name = "MODEL")]
     pub model: PathBuf,
     /// What the program knows of the hub
@@ -33,6 +33,9 @@ pub struct TokenizeArgs {
     /// Read control tokens that stand in the text as text
     #[arg(long)]
     pub no_parse_special: bool,
+    /// Pass over this key of the model's configuration, which nobody knows here; may be given several times
+    #[arg(long, value_name = "K")]
+    pub ignore_key: Vec<String>,
     /// Print one JSON object: `tokens` (how many), `ids`, and `pieces`, each with `id`, `text`, and `bytes` where they
     /// are no whole characters
     #[arg(long)]
@@ -62,7 +65,7 @@ struct PieceReport<'r> {
 pub fn run(args: &TokenizeArgs, out: &mut dyn Write, log: &mut dyn Write) -> Outcome {
     let text = texts::given(args.prompt.as_deref(), args.file.as_deref())?.unwrap_or_default();
     let model = args.hub.located(&args.model, Takes::Any, &Progress::new(), log)?;
-    let tokenizer = tokenizer(&model).map_err(Error::from)?;
+    let tokenizer = tokenizer(&model, &args.ignore_key).map_err(Error::from)?;
     let encoded = if args.no_bos {
         tokenizer.encode(&text, !args.no_parse_special)
     } else {
@@ -84,8 +87,8 @@ pub fn run(args: &TokenizeArgs, out: &mut dyn Write, log: &mut dyn Write) -> Out
     Ok(true)
 }
 
-fn tokenizer(model: &Path) -> Result<TextTokenizer, ModelError> {
-    LanguageModel::open(model, &LanguageOptions::default())?.tokenizer()
+fn tokenizer(model: &Path, ignored: &[String]) -> Result<TextTokenizer, ModelError> {
+    LanguageModel::open(model, &LanguageOptions::default().ignored_keys(ignored))?.tokenizer()
 }
 
 fn bytes(tokenizer: &TextTokenizer, id: u32) -> &[u8] {

@@ -30,6 +30,7 @@ pub struct Answer<'c> {
     left: usize,
     last: End,
     end: Option<End>,
+    has_failed: bool,
     begun: Instant,
     made: Generated,
 }
@@ -66,13 +67,14 @@ impl<'c> Answer<'c> {
             left,
             last,
             end: None,
+            has_failed: false,
             begun: Instant::now(),
             made,
             conversation,
         })
     }
 
-    /// Why it ended, once it has.
+    /// Why it ended, once it has; one that failed did not.
     pub fn end(&self) -> Option<End> {
         self.end
     }
@@ -80,14 +82,15 @@ impl<'c> Answer<'c> {
     /// The whole answer.
     pub(super) fn whole(mut self, listen: &mut Listen<'_>) -> Result<Generated, Error> {
         while let Some(piece) = self.step(listen)? {
-            self.made.text.push_str(&piece.text);
-            if listen(Heard::Text(&piece.text)).is_break() {
-                self.end = Some(End::Interrupted);
+            let goes_on = listen(Heard::Text(&piece.text)).is_continue();
+            self.keep(piece);
+            if goes_on || self.end.is_some() {
+                continue;
             }
-            let Some(token) = piece.token else { continue };
-            self.made.ids.push(token.id);
-            if self.log_probs.is_some() {
-                self.made.tokens.push(token);
+            // Text that was held back is of tokens that came.
+            if let Some(rest) = self.rest(End::Interrupted) {
+                let _ = listen(Heard::Text(&rest.text));
+                self.keep(rest);
             }
         }
         let mut made = std::mem::replace(&mut self.made, Generated::empty(self.last));
@@ -95,9 +98,18 @@ impl<'c> Answer<'c> {
         Ok(made)
     }
 
+    fn keep(&mut self, piece: Piece) {
+        self.made.text.push_str(&piece.text);
+        let Some(token) = piece.token else { return };
+        self.made.ids.push(token.id);
+        if self.log_probs.is_some() {
+            self.made.tokens.push(token);
+        }
+    }
+
     /// The next piece, or none after the last.
     fn step(&mut self, listen: &mut Listen<'_>) -> Result<Option<Piece>, Error> {
-        if self.end.is_some() {
+        if self.end.is_some() || self.has_failed {
             return Ok(None);
         }
         if self.left == 0 {
@@ -191,9 +203,7 @@ impl Iterator for Answer<'_> {
 
     fn next(&mut self) -> Option<Result<Piece, Error>> {
         let piece = self.step(&mut |_| ControlFlow::Continue(())).transpose();
-        if matches!(piece, Some(Err(_))) {
-            self.end = Some(End::Interrupted);
-        }
+        self.has_failed |= matches!(piece, Some(Err(_)));
         piece
     }
 }

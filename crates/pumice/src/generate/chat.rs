@@ -13,6 +13,9 @@ pub struct ChatSettings {
     pub tools: Vec<JsonValue>,
     /// What else the template asks for, such as Qwen 3's `enable_thinking`.
     pub arguments: TemplateArguments,
+    /// Today, for templates that say it: year, month and day, the last two from 1. Templates that can do without a date
+    /// do so where there is none; others are refused.
+    pub date: Option<(u16, u8, u8)>,
 }
 
 impl ChatSettings {
@@ -27,6 +30,13 @@ impl ChatSettings {
     #[must_use]
     pub fn tools(mut self, tools: Vec<JsonValue>) -> Self {
         self.tools = tools;
+        self
+    }
+
+    /// Today, for templates that say it: year, month and day, the last two from 1.
+    #[must_use]
+    pub fn date(mut self, year: u16, month: u8, day: u8) -> Self {
+        self.date = Some((year, month, day));
         self
     }
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// use pumice::generate::{GenerateOptions, Generator, Request};
 /// use pumice::Device;
 ///
-/// let generator = Generator::offline(1, &Device::cpu(), &GenerateOptions::default())?;
+/// let generator = Generator::seeded(1, &Device::cpu(), &GenerateOptions::default())?;
 /// let mut one = generator.conversation()?;
 /// one.push(&[72, 101, 108])?;
 /// let mut other = one.fork()?;
@@ -93,13 +93,18 @@ impl Conversation {
     /// A number that is no token of the vocabulary; more tokens than the context holds.
     pub fn push(&mut self, ids: &[u32]) -> Result<(), Error> {
         self.check_ids(ids)?;
-        let (all, context) = (self.len() + ids.len(), self.model.about.context);
-        if all > context {
-            let problem = format!("its tokens are {all}, and the context holds {context}");
-            return Err(ModelError::Option { option: "prompt", problem }.into());
-        }
+        self.check_room(self.len() + ids.len())?;
         self.unread.extend(ids);
         Ok(())
+    }
+
+    fn check_room(&self, all: usize) -> Result<(), Error> {
+        let context = self.model.about.context;
+        if all <= context {
+            return Ok(());
+        }
+        let problem = format!("its tokens are {all}, and the context holds {context}");
+        Err(ModelError::Option { option: "prompt", problem }.into())
     }
 
     /// Goes back to the first `len` tokens; what came after them is forgotten.
@@ -168,13 +173,13 @@ impl Conversation {
     /// Makes its tokens these. Those that it begins with already stay as they are read.
     ///
     /// # Errors
-    /// As of [`Conversation::push`].
+    /// As of [`Conversation::push`]; its tokens are what they were then.
     pub fn set_ids(&mut self, ids: &[u32]) -> Result<(), Error> {
-        let own = self.ids();
-        let kept = own.iter().zip(ids).take_while(|(a, b)| a == b).count();
-        let before = self.unread.clone();
+        let kept = self.ids().iter().zip(ids).take_while(|(a, b)| a == b).count();
+        self.check_ids(&ids[kept..])?;
+        self.check_room(ids.len())?;
         self.rewind(kept)?;
-        self.push(&ids[kept..]).inspect_err(|_| self.unread = before)
+        self.push(&ids[kept..])
     }
 
     /// An answer to what was pushed: its pieces as they come. Where all tokens are read, the last one is read again.
@@ -241,13 +246,13 @@ impl Conversation {
         answer
     }
 
-    /// Takes the last message and its answer back. Whether there was one.
+    /// Takes the last message and its answer back. Whether there was one. The tokens follow when the next one is said.
     pub fn undo(&mut self) -> bool {
         let last = self.messages.iter().rposition(is_said);
         last.map(|last| self.messages.truncate(last)).is_some()
     }
 
-    /// Turns before which nothing was said, such as the system's.
+    /// Replaces all turns, by one of the system for example. The tokens follow when the next one is said.
     pub fn set_messages(&mut self, messages: Vec<Message>) {
         self.messages = messages;
     }

@@ -85,6 +85,10 @@ impl LoadedModel {
             option: "chat",
             problem: "the model has no chat template; give the whole text as a prompt".to_owned(),
         })?;
+        let template = match chat.date {
+            Some((year, month, day)) => template.on(year, month, day).map_err(ModelError::from)?,
+            None => template,
+        };
         let mut input = ChatInput::new(messages).add_generation_prompt(true).arguments(&chat.arguments);
         if tools {
             input = input.tools(&chat.tools);

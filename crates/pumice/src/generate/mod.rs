@@ -27,9 +27,10 @@ pub use answer::Answer;
 pub use chat::ChatSettings;
 pub use conversation::Conversation;
 pub use options::GenerateOptions;
-pub use perplexity::{Perplexity, windows};
+pub use perplexity::{Perplexity, perplexity_windows};
 pub use pumice_models::{
-    CacheType, JsonValue, LanguageOptions, Message, Sampler, SuggestedSampling, TemplateArguments, TextError,
+    CacheType, ChatTemplate, JsonValue, LanguageModel, LanguageOptions, Message, QUANTIZATIONS, Sampler,
+    SuggestedSampling, TemplateArguments, TextError, TextTokenizer,
 };
 pub use request::{End, Generated, Heard, Piece, Prompt, Request, Token, TokenLogProb};
 pub use saved::SavedError;
@@ -40,7 +41,7 @@ use crate::device::{Device, DeviceKind};
 use crate::error::Error;
 use crate::model::Loaded;
 use pumice_import::Model;
-use pumice_models::{LanguageModel, ModelError, Note};
+use pumice_models::{ModelError, Note};
 use pumice_runtime::Executable;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -180,6 +181,11 @@ impl Generator {
     /// What the user should know about the model.
     pub fn notes(&self) -> &[Note] {
         &self.model.about.notes
+    }
+
+    /// The vocabulary and its rules; none of a model that was opened for tokens alone.
+    pub fn tokenizer(&self) -> Option<&TextTokenizer> {
+        self.model.about.text.as_ref().map(|text| &text.tokenizer)
     }
 
     /// The executable: its plan, its memory.

@@ -42,11 +42,15 @@ impl Perplexity {
         self.mean().exp()
     }
 
-    /// Its standard error, as if tokens were independent: that of the mean, times the perplexity.
-    pub fn error(&self) -> f64 {
+    /// Its standard error, as if tokens were independent: that of the mean, times the perplexity. None of fewer than two
+    /// tokens.
+    pub fn standard_error(&self) -> Option<f64> {
+        if self.tokens < 2 {
+            return None;
+        }
         let n = self.tokens as f64;
         let variance = (self.squares / n - self.mean() * self.mean()).max(0.0);
-        (variance / (n - 1.0)).sqrt() * self.value()
+        Some((variance / (n - 1.0)).sqrt() * self.value())
     }
 
     fn mean(&self) -> f64 {
@@ -61,7 +65,7 @@ fn first_scored(window: usize) -> usize {
 
 /// Windows of a text, whole ones alone; each begins with `before`, the tokens before every prompt, in place of what the
 /// text has there.
-pub fn windows<'w>(
+pub fn perplexity_windows<'w>(
     ids: &'w [u32],
     size: usize,
     before: &'w [u32],
@@ -80,10 +84,13 @@ mod tests {
     #[test]
     fn windows_begin_with_what_stands_before_prompts() {
         let ids: Vec<u32> = (0..10).collect();
-        let all: Vec<Vec<u32>> = windows(&ids, 4, &[99]).collect();
+        let all: Vec<Vec<u32>> = perplexity_windows(&ids, 4, &[99]).collect();
         assert_eq!(all, [[99, 1, 2, 3], [99, 5, 6, 7]]);
-        assert_eq!(windows(&ids, 5, &[]).next(), Some(vec![0, 1, 2, 3, 4]));
-        assert_eq!((windows(&ids, 11, &[1]).len(), first_scored(512), first_scored(4)), (0, 257, 3));
+        assert_eq!(perplexity_windows(&ids, 5, &[]).next(), Some(vec![0, 1, 2, 3, 4]));
+        assert_eq!(
+            (perplexity_windows(&ids, 11, &[1]).len(), first_scored(512), first_scored(4)),
+            (0, 257, 3)
+        );
     }
 
     /// Of probabilities 1/2 and 1/8 the perplexity is 4; the deviation of ln 2 and ln 8 is ln 2.
@@ -94,7 +101,7 @@ mod tests {
         perplexity.add(&[0.5f32.ln()]);
         perplexity.add(&[0.125f32.ln()]);
         assert!((perplexity.value() - 4.0).abs() < 1e-6, "{perplexity:?}");
-        assert!((perplexity.error() - 4.0 * 2f64.ln()).abs() < 1e-6, "{perplexity:?}");
+        assert!((perplexity.standard_error().expect("two") - 4.0 * 2f64.ln()).abs() < 1e-6, "{perplexity:?}");
         assert_eq!(perplexity.tokens(), 2);
     }
 }

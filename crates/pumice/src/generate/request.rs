@@ -149,9 +149,10 @@ pub enum Heard<'t> {
 /// An answer with what it took.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generated {
-    /// Its tokens, without the one that ended it.
+    /// Its tokens, without one that ends answers. Those of a text of [`Request::stop`] are among them, and stay in the
+    /// conversation.
     pub ids: Vec<u32>,
-    /// Its text.
+    /// Their text, without one of [`Request::stop`].
     pub text: String,
     /// With [`Request::log_probs`], each token's.
     pub tokens: Vec<Token>,

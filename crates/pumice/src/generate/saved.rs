@@ -188,8 +188,8 @@ pub(super) fn load(model: &Arc<LoadedModel>, from: &mut dyn Read) -> Result<Conv
 
 /// What stands before the rows.
 fn object(from: &mut dyn Read, fingerprint: &Fingerprint) -> Result<Saved, SavedError> {
-    let mut magic = [0; MAGIC.len()];
-    from.read_exact(&mut magic)?;
+    let mut magic = Vec::new();
+    from.take(MAGIC.len() as u64).read_to_end(&mut magic)?;
     if magic != *MAGIC {
         return Err(SavedError::Other);
     }

@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::model::Loaded;
 use pumice_compile::Options;
-use pumice_models::{LanguageModel, ModelError, TextError, specialize};
+use pumice_models::{LanguageModel, ModelError, Note, TextError, specialize};
 use pumice_runtime::{Executable, RunOptions, Session};
 use pumice_types::TensorView;
 use std::path::Path;
@@ -33,6 +33,7 @@ pub struct Scorer {
     context: usize,
     most_new: usize,
     vocab: u64,
+    notes: Vec<Note>,
 }
 
 impl Scorer {
@@ -60,6 +61,7 @@ impl Scorer {
         progress: impl FnMut(usize, usize),
     ) -> Result<Scorer, Error> {
         let (context, most_new, vocab) = (model.config.capacity, model.config.max_new, model.config.vocab);
+        let notes = model.notes.clone();
         let mut options = options.clone();
         if options.specializations.is_empty() {
             options.specializations = specialize::scores();
@@ -67,12 +69,25 @@ impl Scorer {
         let exe = Loaded::new(&model.score_model()?, device, &options, progress)?.exe;
         let (session, output) = (exe.session()?, exe.output_index("log_probs")?);
         // Both are at most 2²⁴.
-        Ok(Scorer { exe, session, output, context: context as usize, most_new: most_new as usize, vocab })
+        Ok(Scorer {
+            exe,
+            session,
+            output,
+            context: context as usize,
+            most_new: most_new as usize,
+            vocab,
+            notes,
+        })
     }
 
     /// The executable: its plan, its memory.
     pub fn executable(&self) -> &Executable {
         &self.exe
+    }
+
+    /// What the user should know of the model.
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
     }
 
     /// The most tokens of one text.

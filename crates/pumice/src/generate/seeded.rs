@@ -7,7 +7,8 @@ use crate::device::Device;
 use crate::error::Error;
 use pumice_models::decoder::{DecoderConfig, decoder_graph, seeded};
 use pumice_models::{
-    ChatTemplates, Fingerprint, ModelError, Note, SuggestedSampling, TextTokenizer, Vocabulary,
+    ChatTemplates, Fingerprint, LanguageOptions, ModelError, Note, SuggestedSampling, TextTokenizer,
+    Vocabulary,
 };
 use pumice_types::DType;
 
@@ -15,14 +16,15 @@ impl Generator {
     /// The small model with the weights of a seed.
     ///
     /// # Errors
-    /// Those of compiling and of the device.
-    pub fn offline(seed: u64, device: &Device, options: &GenerateOptions) -> Result<Generator, Error> {
+    /// Choices that only files have ([`ModelError::Option`]); those of compiling and of the device.
+    pub fn seeded(seed: u64, device: &Device, options: &GenerateOptions) -> Result<Generator, Error> {
         let mut config = DecoderConfig::tiny();
         config.cache = options.model.cache.dtype();
+        check(&options.model)?;
         if let Some(context) = options.model.context {
             config.capacity = context;
-            config.max_new = config.max_new.min(context);
         }
+        config.max_new = options.model.max_new.unwrap_or(config.max_new.min(config.capacity));
         let model = seeded(decoder_graph("seeded-decoder", &config)?, seed)?;
         let names: Vec<String> = (0..config.vocab).map(|byte| letter(byte as u8).to_string()).collect();
         let tokens: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -42,6 +44,21 @@ impl Generator {
         };
         Generator::new(&model, about, device, options, |_, _| {})
     }
+}
+
+/// Refuses what a model without files does not have.
+fn check(options: &LanguageOptions) -> Result<(), ModelError> {
+    let refuse = |option, problem: &str| Err(ModelError::Option { option, problem: problem.to_owned() });
+    if options.context == Some(0) {
+        return refuse("context", "0 tokens hold nothing");
+    }
+    if options.quantize.is_some() || !options.ignored_keys.is_empty() {
+        return refuse(
+            "model",
+            "the seeded model has no files: no matrix is encoded while it is loaded, no key passed over",
+        );
+    }
+    Ok(())
 }
 
 /// Which model it is: all that follows from a seed.

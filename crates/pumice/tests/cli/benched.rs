@@ -80,7 +80,11 @@ fn what_is_no_choice_is_refused_by_name() {
         (threads.to_owned(), threads.to_owned())
     );
     assert_eq!(refused(&["-p", "0", "-n", "0"]), "-p 0 and -n 0 leave nothing to measure");
-    assert_eq!(refused(&["-r", "0"]), "-r 0 measures nothing: give at least 1");
+    // More than memory holds: refused before anything is loaded.
+    for times in ["0", "10001", "18446744073709551615"] {
+        let said = parsed(&["bench", "--seeded", "-r", times]).expect_err("refused");
+        assert!(said.contains("1..=10000") || said.contains("number too large"), "{said}");
+    }
     let told = "pp512 @ d9 needs a context of 521 tokens, and --context has 64";
     assert_eq!(refused(&["-d", "9", "--context", "64"]), told);
     let said = parsed(&["bench", "--seeded", "-p", "x"]).expect_err("no number");

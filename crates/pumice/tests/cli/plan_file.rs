@@ -53,6 +53,26 @@ fn refusal(args: &[&str]) -> Error {
     }
 }
 
+/// Each was passed over without a word.
+#[test]
+fn options_of_other_models_are_refused() {
+    let refused = |words: &[&str]| {
+        let to = place("other-options.plan");
+        let all = [&["compile"], words, &["-o", text(&to), "--target", "lavapipe"]].concat();
+        super::command(&all).expect_err("refused").to_string()
+    };
+    let encoder = tiny("bert");
+    for option in [["--kv", "f32"], ["--context", "64"], ["--quantize", "q8_0"], ["--ignore-key", "x"]] {
+        let told = refused(&[&[encoder.as_str()], &option[..]].concat());
+        assert!(told.starts_with(&format!("{} is for language models", option[0])), "{told}");
+    }
+    let folder = super::folder::folder("other_options");
+    for option in [["--pooling", "max"], ["--batch", "4"], ["--normalize", "true"], ["--max-tokens", "9"]] {
+        let told = refused(&[&[text(&folder)], &option[..]].concat());
+        assert!(told.starts_with(&format!("{} is for sentence encoders", option[0])), "{told}");
+    }
+}
+
 #[test]
 fn other_plans_are_refused() {
     let (bert, roberta) = (tiny("bert"), tiny("roberta"));

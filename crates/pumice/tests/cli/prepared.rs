@@ -71,7 +71,7 @@ fn generator(kind: DeviceKind, one_answer: bool) -> (Generator, Asked) {
     let noting = Noting { inner: Device::cpu().shared(), asked: asked.clone() };
     let device = Device::from_runtime(Arc::new(noting), kind);
     let options = GenerateOptions::default().one_answer(one_answer);
-    (Generator::offline(1, &device, &options).expect("opens"), asked)
+    (Generator::seeded(1, &device, &options).expect("opens"), asked)
 }
 
 fn greedy(tokens: usize) -> Request {

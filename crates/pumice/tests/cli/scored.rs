@@ -26,6 +26,10 @@ fn second_halves_of_whole_windows_are_scored() {
     assert!((number(&all, "mean").exp() / number(&all, "ppl") - 1.0).abs() < 1e-9, "{all}");
     assert!(number(&all, "error") > 0.0 && number(&all, "ppl") > 1.0, "{all}");
 
+    // One token has no spread.
+    let one = report(&[&words[..7], &["--context", "3", "--chunks", "1", "--json"]].concat());
+    assert_eq!((one["tokens"].as_u64(), &one["error"]), (Some(1), &Value::Null), "{one}");
+
     let two = scored(&["--chunks", "2"]);
     assert_eq!((two["windows"].as_u64(), two["tokens"].as_u64()), (Some(2), Some(18)));
     // Caches in f32 give nearly the same, and not the same.
@@ -61,6 +65,7 @@ fn what_cannot_be_scored_is_refused() {
     let short = refused(&["--context", "200"]);
     let told = "which is less than a window of 200: give a longer one, or a smaller --context";
     assert!(short.starts_with("the text has ") && short.ends_with(told), "{short}");
+    assert_eq!(refused(&["--chunks", "0"]), "--chunks 0 scores nothing: give at least 1");
     assert_eq!(refused(&["--context", "2"]), "--context: a window has at least 3 tokens");
     assert!(refused(&[]).contains("512 is not a number from 1 to 256"), "{}", refused(&[]));
 }

@@ -23,14 +23,15 @@ use std::path::PathBuf;
     flops, tflops; of decode bytes_per_token, gb_per_s, share_of_copy), notes."
 )]
 pub struct BenchArgs {
-    /// A GGUF file, or a folder in Hugging Face layout; no vocabulary is needed
+    /// A GGUF file, a folder in Hugging Face layout, or a name in the hub such as ORG/REPO:Q4_K_M (feature hub); no
+    /// vocabulary is needed
     #[arg(long, short, value_name = "MODEL", required_unless_present = "seeded")]
     pub model: Option<PathBuf>,
     /// What the program knows of the hub
     #[command(flatten)]
     pub hub: HubArgs,
     /// Use the small model with seeded weights, which needs no file
-    #[arg(long, alias = "offline", conflicts_with = "model")]
+    #[arg(long, alias = "offline", conflicts_with_all = ["model", "quantize", "ignore_key"])]
     pub seeded: bool,
     /// Tokens of prompts; 0: none
     #[arg(short = 'p', long = "n-prompt", value_name = "N,…", default_value = "512", value_delimiter = ',', value_parser = whole::<u64>)]
@@ -42,8 +43,8 @@ pub struct BenchArgs {
     #[arg(short = 'd', long = "n-depth", value_name = "N,…", default_value = "0", value_delimiter = ',', value_parser = whole::<u64>)]
     pub depths: Vec<u64>,
     /// How often each test is timed; the median is told, with the least and the most
-    #[arg(short = 'r', long = "repetitions", value_name = "N", default_value_t = 5, value_parser = whole::<usize>)]
-    pub repetitions: usize,
+    #[arg(short = 'r', long = "repetitions", value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub repetitions: u32,
     /// Tokens that the caches have room for [default: as many as the tests need]
     #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     pub context: Option<u64>,
@@ -134,9 +135,6 @@ impl BenchArgs {
                 "-t, --threads is no choice here: a GPU has none, and a driver for CPUs takes those that it finds (lavapipe: \
                  LP_NUM_THREADS)",
             );
-        }
-        if self.repetitions == 0 {
-            return usage("-r 0 measures nothing: give at least 1");
         }
         let mut tests = Vec::new();
         for &depth in &self.depths {

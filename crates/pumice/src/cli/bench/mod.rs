@@ -38,9 +38,9 @@ const SEEDED: &str = "seeded";
 /// device that fails; an output that cannot be written.
 pub fn run(args: &BenchArgs, cache: Option<PathBuf>, out: &mut dyn Write, log: &mut dyn Write) -> Outcome {
     let tests = args.tests()?;
-    check_place(args)?;
     let progress = Progress::new();
     let args = &args.located(&progress, log)?;
+    check_place(args)?;
     let (family, trained) = described(args)?;
     let context = args.planned(&tests, trained)?;
     let choice = args.compiler.device(&args.device, cache, &progress)?;
@@ -136,7 +136,7 @@ impl Scene<'_> {
                 file.config.end_of_sequence.clear();
                 self.progress.with_tensors(|heard| Generator::of(file, None, self.device, &options, heard))?
             }
-            None => Generator::offline(1, self.device, &options)?,
+            None => Generator::seeded(1, self.device, &options)?,
         };
         Bench::new(&generator, generator.vocab())?.first_token()?;
         Ok((generator, begun.elapsed()))
@@ -152,7 +152,7 @@ impl Scene<'_> {
             model_bytes: params.map(|p| p.span.len.0).sum(),
             device: self.device.name(),
             copy_gb_per_s: self.device.target().tuning.bytes_per_us / 1e3,
-            kv: self.args.reading.kv.name(),
+            kv: self.args.reading.cache().name(),
             precision: plan.precision.name(),
             context: self.context,
             levels_per_token: traffic::levels_of_token(plan),
@@ -170,8 +170,9 @@ impl Scene<'_> {
         let mut bench = Bench::new(generator, generator.vocab())?;
         let mut all = Vec::with_capacity(tests.len());
         for &test in tests {
-            let bar = self.progress.bar(self.args.repetitions + 1, &test.name());
-            let samples = bench.test(&test, self.args.repetitions, || bar.inc(1));
+            let times = self.args.repetitions as usize;
+            let bar = self.progress.bar(times + 1, &test.name());
+            let samples = bench.test(&test, times, || bar.inc(1));
             bar.finish_and_clear();
             let tested = Tested { test, samples: samples?, work: work(plan, &test) };
             told(&tested)?;

@@ -2,6 +2,7 @@
 
 use super::super::CommandError;
 use super::Args;
+use crate::cli::reading::{ENCODERS, LANGUAGE_MODELS, refuse};
 use crate::error::Error;
 use pumice_import::safetensors::Entry;
 use pumice_import::{GgufModel, GgufValue, ImportError, ModelFolder, SafetensorsFile};
@@ -58,22 +59,15 @@ pub(super) struct TensorRow {
 /// A path that cannot be read or holds none of the formats; an option that does not go with it.
 pub(super) fn open(args: &Args) -> Result<Opened, CommandError> {
     let path = &args.path;
-    let refuse = |option: &str, only: &str| {
-        Err(CommandError::Usage(format!("{option} is for {only}, which {} is not", path.display())))
-    };
     // What has no configuration to read is looked at as a folder of tensors.
     let is_encoder = path.is_dir() && !LanguageModel::is_in_folder(path).unwrap_or(false);
     if is_encoder {
-        return match (args.context, args.kv) {
-            (Some(_), _) => refuse("--context", "language models"),
-            (None, Some(_)) => refuse("--kv", "language models"),
-            (None, None) => encoder_folder(path, args.batch),
-        };
+        let of_others = [&[("--context", args.context.is_some())], &args.reading.given()[..]].concat();
+        refuse(path, &of_others, LANGUAGE_MODELS)?;
+        return encoder_folder(path, args.batch);
     }
-    if args.batch.is_some() {
-        return refuse("--batch", "sentence encoders");
-    }
-    let options = LanguageOptions::default().context(args.context).cache(args.kv.unwrap_or_default());
+    refuse(path, &[("--batch", args.batch.is_some())], ENCODERS)?;
+    let options = args.reading.options().context(args.context);
     if path.is_dir() {
         return language_folder(path, &options);
     }

@@ -10,9 +10,9 @@ mod table;
 
 use super::hub::{HubArgs, Takes};
 use super::progress::Progress;
+use super::reading::ReadingArgs;
 use super::{CommandError, Outcome};
 use crate::embed::cli::choose;
-use pumice_models::CacheType;
 use pumice_types::Target;
 use serde::Serialize;
 use std::io::Write;
@@ -28,9 +28,9 @@ pub struct Args {
     /// Plan a language model for so many tokens of context [default: the model's, 2048 at most]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub context: Option<u64>,
-    /// Plan a language model with caches of this type: f16 or f32 [default: f16]
-    #[arg(long, value_name = "TYPE")]
-    pub kv: Option<CacheType>,
+    /// How a language model is read
+    #[command(flatten)]
+    pub reading: ReadingArgs,
     /// Plan an encoder for so many texts in one run [default: 32]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub batch: Option<u64>,

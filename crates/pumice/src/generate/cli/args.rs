@@ -5,6 +5,7 @@ use crate::cli::compiler::CompilerArgs;
 use crate::cli::hub::HubArgs;
 use crate::cli::reading::ReadingArgs;
 use crate::cli::texts;
+use crate::cli::today::{self, Day};
 use crate::cli::words::whole;
 use crate::generate::{ChatSettings, JsonValue, Message, Prompt, Request, Sampler, SuggestedSampling};
 use pumice_models::TemplateArguments;
@@ -14,14 +15,14 @@ use std::path::PathBuf;
 #[derive(clap::Args, Clone, Debug)]
 #[command(
     after_help = "Tokens are chosen in this order: penalties, bias, temperature, top-k, typical, top-p, min-p. \
-    What is not given is what the model's makers suggest, and is printed."
+    What is not given is what the model's makers suggest, and is printed; --greedy takes of it the repetition penalty alone."
 )]
 pub struct GenerateArgs {
     /// A GGUF file, a folder in Hugging Face layout, or a name in the hub such as ORG/REPO:Q4_K_M (feature hub)
     #[arg(long, value_name = "MODEL", required_unless_present = "seeded")]
     pub model: Option<PathBuf>,
     /// Use the small model with seeded weights, which needs no file; its text means nothing
-    #[arg(long, alias = "offline", conflicts_with = "model")]
+    #[arg(long, alias = "offline", conflicts_with_all = ["model", "quantize", "ignore_key"])]
     pub seeded: bool,
     /// Continue this text, taken as it is; `-` is the standard input
     #[arg(long, value_name = "TEXT")]
@@ -62,6 +63,9 @@ pub struct GenerateArgs {
     /// Set a value that the chat template asks for, such as enable_thinking=false; may be given several times
     #[arg(long, value_name = "K=V")]
     pub template_arg: Vec<String>,
+    /// The day that a chat template is told [default: today, by UTC]
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = today::day)]
+    pub date: Option<Day>,
     /// Tools that the model may call: a JSON list of descriptions
     #[arg(long, value_name = "FILE")]
     pub tools: Option<PathBuf>,
@@ -88,7 +92,7 @@ pub struct GenerateArgs {
 /// How tokens are chosen.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct SamplingArgs {
-    /// Take the likeliest token every time
+    /// Take the likeliest token every time, after penalties
     #[arg(long, conflicts_with_all = ["temp", "top_k", "top_p", "min_p", "typical", "seed"])]
     pub greedy: bool,
     /// Temperature: below 1 likelier tokens, above 1 rarer ones; 0 is --greedy [default: 0.7]
@@ -227,7 +231,12 @@ impl GenerateArgs {
             None => Vec::new(),
         };
         let template = self.template.as_deref().map(texts::read).transpose()?;
-        Ok(ChatSettings::default().template(template).tools(tools).arguments(arguments))
+        let Day { year, month, day } = self.date.unwrap_or_else(Day::today);
+        Ok(ChatSettings::default()
+            .template(template)
+            .tools(tools)
+            .arguments(arguments)
+            .date(year, month, day))
     }
 
     /// What is asked for each answer. `seed` is what nobody gave.

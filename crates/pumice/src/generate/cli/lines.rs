@@ -38,7 +38,10 @@ pub(super) trait Lines {
 
     /// A message whose next line did not come: Ctrl-C takes it back, the end of the input does not.
     fn ended(&mut self, message: String) -> Result<Typed, CommandError> {
-        Ok(if message.is_empty() { self.last() } else { Typed::Message(message) })
+        Ok(match self.last() {
+            Typed::End if !message.is_empty() => Typed::Message(message),
+            last => last,
+        })
     }
 
     /// What ended the lines.
@@ -83,7 +86,9 @@ impl Lines for Editor {
             }
             Err(ReadlineError::Eof) => self.last = Typed::End,
             Err(ReadlineError::Interrupted) => self.last = Typed::Interrupted,
-            Err(ReadlineError::Io(error)) => return Err(CommandError::Write(error)),
+            Err(ReadlineError::Io(error)) => {
+                return Err(CommandError::Usage(format!("the terminal cannot be read: {error}")));
+            }
             Err(other) => return Err(CommandError::Usage(other.to_string())),
         }
         Ok(self.last.clone())

@@ -16,7 +16,6 @@ use super::{GenerateOptions, Generated, Generator, Heard, Request};
 use crate::cli::CommandError;
 use crate::cli::hub::Takes;
 use crate::cli::progress::Progress;
-use crate::device::Device;
 use crate::embed::cli::announce;
 use crate::error::Error;
 use crate::plan_file;
@@ -56,23 +55,32 @@ pub fn run(
     let most = if matches!(task, Task::Talk) { usize::MAX } else { TOKENS };
     // Options that cannot be are found before a model is read.
     args.request(&Default::default(), seed, most).sampler.check().map_err(usage)?;
-    let options = options(args)?;
+    let options = options(args, matches!(task, Task::Answer(_)))?;
     let progress = Progress::new();
     let choice = args.compiler.device(&args.device, cache, &progress)?;
     announce(&choice, log)?;
-    let mut generator = open(args, &options, &choice.device, &progress, log)?;
+    let path = located(args, &progress, log)?;
+    let others = [&args.template, &args.tools, &args.plan, &args.compiler.table];
+    let reads: Vec<PathBuf> = [&path].into_iter().chain(others).flatten().cloned().collect();
+    let mut generator = match &path {
+        Some(path) => {
+            progress.with_tensors(|heard| Generator::open(path, &choice.device, &options, heard))?
+        }
+        None => Generator::seeded(1, &choice.device, &options)?,
+    };
     let request = args.request(generator.suggested_sampling(), seed, most).interrupt(interrupts.stop.clone());
     request.sampler.check().map_err(usage)?;
     tell_sampling(&generator, &request, log)?;
     let seed = (!request.sampler.is_greedy()).then_some(request.sampler.seed);
     let Task::Answer(prompt) = task else {
-        let reported = Reported { args, choice: &choice, generator: &generator, seed };
+        let reported = Reported { args, choice: &choice, generator: &generator, reads: &reads, seed };
         reported.explain(log)?;
         return talk::talk(&reported, &request, &progress, interrupts, &mut Editor::new(), out, log);
     };
     let ids = generator.prompt_ids(&prompt)?;
     let answer = once(args, &mut generator, (&ids, &request), interrupts, &progress, out)?;
-    tell(&Reported { args, choice: &choice, generator: &generator, seed }, &ids, &answer, out, log)?;
+    let reported = Reported { args, choice: &choice, generator: &generator, reads: &reads, seed };
+    tell(&reported, &ids, &answer, out, log)?;
     Ok(true)
 }
 
@@ -165,27 +173,24 @@ fn hearing(
     Ok(answer)
 }
 
-fn options(args: &GenerateArgs) -> Result<GenerateOptions, CommandError> {
+/// Options of one answer, or of a conversation.
+fn options(args: &GenerateArgs, one_answer: bool) -> Result<GenerateOptions, CommandError> {
     let plan = args.plan.as_deref().map(plan_file::load).transpose()?;
     let language = args.reading.options().context(args.context);
     Ok(GenerateOptions::default()
         .model(language)
         .compile(args.compiler.options())
         .plan(plan)
-        .one_answer(true)
+        .one_answer(one_answer)
         .chat(args.chat_settings()?))
 }
 
-fn open(
+/// Where the model lies; none for the seeded one.
+fn located(
     args: &GenerateArgs,
-    options: &GenerateOptions,
-    device: &Device,
     progress: &Progress,
     log: &mut dyn Write,
-) -> Result<Generator, CommandError> {
-    let Some(given) = args.model.as_deref().filter(|_| !args.seeded) else {
-        return Ok(Generator::offline(1, device, options)?);
-    };
-    let path = args.hub.located(given, Takes::Any, progress, log)?;
-    Ok(progress.with_tensors(|heard| Generator::open(path, device, options, heard))?)
+) -> Result<Option<PathBuf>, CommandError> {
+    let given = args.model.as_deref().filter(|_| !args.seeded);
+    Ok(given.map(|given| args.hub.located(given, Takes::Any, progress, log)).transpose()?)
 }

@@ -9,6 +9,7 @@ use crate::generate::request::rate;
 use crate::generate::{End, Generated, Generator, Token, TokenLogProb};
 use serde::Serialize;
 use std::io::Write;
+use std::path::PathBuf;
 
 /// The form of `--json`.
 #[derive(Serialize)]
@@ -70,6 +71,8 @@ pub(super) struct Reported<'r> {
     pub args: &'r GenerateArgs,
     pub choice: &'r DeviceChoice,
     pub generator: &'r Generator,
+    /// Files and folders that the command reads.
+    pub reads: &'r [PathBuf],
     /// Where the random numbers began.
     pub seed: Option<u64>,
 }

@@ -3,13 +3,14 @@
 use super::lines::{Lines, Typed};
 use super::report::Reported;
 use super::{Interrupts, hearing};
+use crate::apart;
 use crate::cli::CommandError;
 use crate::cli::progress::Progress;
 use crate::cli::words::count;
 use crate::generate::{Conversation, Generated, Message, Request};
 use pumice_models::ModelError;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 const HELP: &str = "\
@@ -118,22 +119,24 @@ impl Talk<'_> {
                 Ok(writeln!(self.log, "all turns are forgotten")?)
             }
             Line::Save(file) => {
+                let reads: Vec<&Path> = self.reported.reads.iter().map(PathBuf::as_path).collect();
+                if let Err(error) = apart::check(&file, &reads) {
+                    return Ok(writeln!(self.log, "{error}")?);
+                }
                 let saved = self.conversation.save_file(&file);
                 self.tell_of(saved.map(|()| format!("saved to {}", file.display())))
             }
             Line::Load(file) => {
-                let loaded = self.reported.generator.load_file(&file);
-                let loaded = loaded.map(|loaded| {
-                    self.conversation = loaded;
-                    let turns = self.conversation.messages().len();
-                    format!(
-                        "{}: {}, {}",
-                        file.display(),
-                        count(turns, "turn"),
-                        count(self.conversation.len(), "token")
-                    )
-                });
-                self.tell_of(loaded)
+                // What fails leaves the conversation that there is, a device that has no room for both too.
+                let told = match self.reported.generator.load_file(&file) {
+                    Ok(loaded) => {
+                        self.conversation = loaded;
+                        let turns = count(self.conversation.messages().len(), "turn");
+                        format!("{}: {turns}, {}", file.display(), count(self.conversation.len(), "token"))
+                    }
+                    Err(error) => error.to_string(),
+                };
+                Ok(writeln!(self.log, "{told}")?)
             }
             Line::Unknown(name) => Ok(writeln!(self.log, "/{name} is not known\n{HELP}")?),
             Line::Help | Line::Quit => Ok(writeln!(self.log, "{HELP}")?),

@@ -3,10 +3,13 @@
 use super::super::args::GenerateArgs;
 use super::super::lines::{Lines, Typed};
 use super::*;
-use crate::generate::{ChatSettings, GenerateOptions, Generator};
+use crate::generate::{GenerateOptions, Generator};
 use clap::Parser;
 
 const TEMPLATE: &str = "{% for m in messages %}{{ m.role[0] }}:{{ m.content }}\n{% endfor %}{% if add_generation_prompt %}a:{% endif %}";
+
+/// A file that the command is told to read.
+const OWN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/generate/cli/talk/tests.rs");
 
 /// Lines, then the end.
 struct Script {
@@ -47,11 +50,13 @@ fn told(template: Option<&str>, more: &[&str], lines: &[&str]) -> Result<(String
     let args = Words::try_parse_from(words).unwrap_or_else(|e| panic!("{e}")).args;
     let progress = Progress::new();
     let choice = args.compiler.device("cpu", None, &progress)?;
-    let chat = ChatSettings::default().template(template.map(str::to_owned));
+    let chat = args.chat_settings()?.template(template.map(str::to_owned));
     let options = GenerateOptions::default().one_answer(true).chat(chat);
-    let generator = Generator::offline(1, &choice.device, &options)?;
+    let generator = Generator::seeded(1, &choice.device, &options)?;
     let request = args.request(generator.suggested_sampling(), 1, 5);
-    let reported = Reported { args: &args, choice: &choice, generator: &generator, seed: None };
+    let reads = [PathBuf::from(OWN)];
+    let reported =
+        Reported { args: &args, choice: &choice, generator: &generator, reads: &reads, seed: None };
     let (mut out, mut log) = (Vec::new(), Vec::new());
     let interrupts = Interrupts::default();
     // Of an answer before: only what comes during an answer ends it.
@@ -92,6 +97,9 @@ fn commands_change_what_was_said() {
     assert_eq!((ids(&reset, 2), text(&reset, 2)), (ids(&plain, 0), text(&plain, 0)));
     assert_eq!(reports(&["", "  ", "^C", "hi", "/quit", "one"]).len(), 1);
     assert_eq!(ids(&reports(&["h\\", "i"]), 0), ids(&reports(&["h\ni"]), 0));
+    // Ctrl-C takes a message of several lines back; it was sent.
+    assert_eq!(reports(&["h\\", "^C"]).len(), 0);
+    assert_eq!(reports(&["h\\"]).len(), 1);
 }
 
 #[test]
@@ -104,11 +112,29 @@ fn a_conversation_is_kept_in_a_file() {
     assert!(kept[2]["prompt_kept"].as_u64() >= Some(8), "{kept:?}");
     let (_, log) =
         told(Some(TEMPLATE), &[], &[&load, "/load /nowhere/at/all", "/save", "hi"]).expect("talks");
+    // What the command reads is not written onto.
+    let before = std::fs::read(OWN).expect("there");
+    let (_, onto) = told(Some(TEMPLATE), &[], &["hi", &format!("/save {OWN}")]).expect("talks");
+    assert!(onto.contains("would be written over"), "{onto}");
+    assert_eq!(std::fs::read(OWN).expect("there"), before);
     std::fs::remove_file(&file).expect("it was saved");
     assert!(
         log.contains("2 turns") && log.contains("/nowhere/at/all") && log.contains("/save is not known"),
         "{log}"
     );
+}
+
+/// Templates that need the date were refused in every chat.
+#[test]
+fn templates_are_told_the_day() {
+    let dated = "{{ strftime_now('%Y-%m-%d') }}{% for m in messages %}{{ m.content }}{% endfor %}";
+    let (out, log) = told(Some(dated), &["--date", "2024-02-29"], &["hi"]).expect("talks");
+    assert!(!out.trim().is_empty() && !log.contains("asks for today's date"), "{log}");
+    let args = |more: &[&str]| Words::try_parse_from([&["generate", "--seeded"], more].concat());
+    let day = args(&["--date", "2024-02-29"]).expect("a day").args.chat_settings().expect("read").date;
+    assert_eq!(day, Some((2024, 2, 29)));
+    assert!(args(&[]).expect("none").args.chat_settings().expect("read").date >= Some((2026, 11, 30)));
+    assert!(args(&["--date", "2023-02-29"]).is_err());
 }
 
 #[test]
