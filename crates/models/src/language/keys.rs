@@ -165,6 +165,28 @@ impl<'k> Keys<'k> {
         Err(self.wrong(key, format!("is {}, which is not supported", !wanted), "use a model without it"))
     }
 
+    /// As [`Keys::expect_flag`], of a text.
+    pub fn expect_text(&self, key: &str, wanted: &str) -> Result<(), ModelError> {
+        match self.text(key)? {
+            Some(text) if text != wanted => Err(self.wrong(
+                key,
+                format!("is \"{text}\", which is not supported"),
+                "use a model without it",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// As [`Keys::expect_flag`], of a number that does nothing where it is 1.
+    pub fn expect_one(&self, key: &str) -> Result<(), ModelError> {
+        match self.number(key, FloatRange::FINITE)? {
+            Some(number) if number != 1.0 => {
+                Err(self.wrong(key, format!("is {number}, which is not supported"), "use a model without it"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses every key that was not read: those whose value switches something on, or all of an architecture's own.
     /// `ignored` are names with the reason why they say nothing about values. What is left and does nothing comes back.
     pub fn refuse_others(&self, ignored: &[(&str, &str)]) -> Result<Vec<&'k str>, ModelError> {

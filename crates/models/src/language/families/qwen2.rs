@@ -17,6 +17,7 @@ pub(super) const FAMILY: Family = Family {
 };
 
 fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {
+    keys.expect_flag("use_mrope", false)?;
     let eps = eps(keys, "rms_norm_eps")?;
     let mut layer = basics.llama(keys, Style::HALVES, eps)?;
     layer.attention.bias = true;
