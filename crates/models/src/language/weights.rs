@@ -10,24 +10,34 @@ pub(super) const DERIVED: [&str; 3] = [".rotary_emb.inv_freq", ".attn.bias", ".a
 
 /// Names of a family, encodings of a source.
 pub(super) struct FolderWeights<'w> {
-    pub names: &'static Names,
-    pub source: &'w dyn WeightSource,
+    names: &'static Names,
+    /// The one of the family's prefixes that this source has.
+    prefix: &'static str,
+    source: &'w dyn WeightSource,
 }
 
-impl FolderWeights<'_> {
+impl<'w> FolderWeights<'w> {
+    /// Of a source; where no token table is there, the first prefix names what is missing.
+    pub fn of(names: &'static Names, source: &'w dyn WeightSource) -> FolderWeights<'w> {
+        let is_there =
+            |prefix: &&&str| source.contains(&format!("{prefix}{}.{}", names.embedding, Part::Weight.end()));
+        let prefix = names.prefixes.iter().find(is_there).or(names.prefixes.first());
+        FolderWeights { names, prefix: prefix.copied().unwrap_or_default(), source }
+    }
+
     /// The name of a weight without its end.
     fn place(&self, role: WeightRole) -> String {
-        match role {
-            WeightRole::Embedding => self.names.embedding.to_owned(),
-            WeightRole::Positions => self.names.positions.to_owned(),
-            WeightRole::Output => self.names.output.to_owned(),
-            WeightRole::Norm => self.names.norm.to_owned(),
+        let names = self.names;
+        let name = match role {
+            WeightRole::Embedding => names.embedding.to_owned(),
+            WeightRole::Positions => names.positions.to_owned(),
+            WeightRole::Output => return names.output.to_owned(),
+            WeightRole::Norm => names.norm.to_owned(),
             // Configurations have numbers for them.
-            WeightRole::RotaryFactors(_) => "rotary_factors".to_owned(),
-            WeightRole::Layer(i, weight) => {
-                format!("{}.{i}.{}", self.names.layers, self.names.of_layer(weight))
-            }
-        }
+            WeightRole::RotaryFactors(_) => return "rotary_factors".to_owned(),
+            WeightRole::Layer(i, weight) => format!("{}.{i}.{}", names.layers, names.of_layer(weight)),
+        };
+        format!("{}{name}", self.prefix)
     }
 }
 

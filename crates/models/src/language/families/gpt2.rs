@@ -42,11 +42,13 @@ const SIZES: SizeKeys = SizeKeys {
 };
 
 const NAMES: Names = Names {
-    embedding: "transformer.wte",
-    positions: "transformer.wpe",
-    norm: "transformer.ln_f",
+    // Its makers' files have none.
+    prefixes: &["transformer.", ""],
+    embedding: "wte",
+    positions: "wpe",
+    norm: "ln_f",
     output: "lm_head",
-    layers: "transformer.h",
+    layers: "h",
     of_layer: &[
         (LayerWeight::AttentionNorm, "ln_1"),
         (LayerWeight::QueryKeyValue, "attn.c_attn"),
