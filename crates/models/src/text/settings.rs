@@ -4,7 +4,7 @@ use super::error::TextError;
 use serde_json::Value;
 use std::path::Path;
 
-/// The keys of `tokenizer_config.json` that ids depend on, and the tokens that end an answer.
+/// The keys of `tokenizer_config.json` that ids depend on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FolderSettings {
     /// `add_bos_token`: whether a prompt begins with the token that begins a text. Without, the tokenizer's file says.
@@ -15,14 +15,10 @@ pub struct FolderSettings {
     pub bos: Option<String>,
     /// `eos_token`: the text of the token that ends a text.
     pub eos: Option<String>,
-    /// The tokens that end an answer, as `generation_config.json` or `config.json` has them. Empty: [`Self::eos`]
-    /// alone.
-    pub end_ids: Vec<u32>,
 }
 
 impl FolderSettings {
-    /// Reads the text of a `tokenizer_config.json`; `file` names it in messages. [`Self::end_ids`] stand in other
-    /// files.
+    /// Reads the text of a `tokenizer_config.json`; `file` names it in messages.
     ///
     /// # Errors
     /// A text that is no JSON, and keys of another type than they have.
@@ -49,13 +45,7 @@ impl FolderSettings {
             add_eos_token: truth("add_eos_token")?,
             bos: token("bos_token")?,
             eos: token("eos_token")?,
-            end_ids: Vec::new(),
         })
-    }
-
-    /// The tokens that end an answer.
-    pub(super) fn ends(&self, eos: Option<u32>) -> Vec<u32> {
-        if self.end_ids.is_empty() { eos.into_iter().collect() } else { self.end_ids.clone() }
     }
 }
 
@@ -72,7 +62,6 @@ mod tests {
         let settings = settings.expect("settings");
         assert_eq!((settings.add_bos_token, settings.add_eos_token), (Some(true), None));
         assert_eq!((settings.bos.as_deref(), settings.eos.as_deref()), (Some("<s>"), Some("</s>")));
-        assert_eq!((settings.ends(Some(2)), settings.ends(None)), (vec![2], vec![]));
         assert_eq!(read("{}"), Ok(FolderSettings::default()));
         for text in ["", "[", r#"{"bos_token": 1}"#, r#"{"add_bos_token": 1}"#] {
             let error = read(text).expect_err(text).to_string();
