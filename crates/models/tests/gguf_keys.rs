@@ -124,6 +124,18 @@ fn a_factor_of_positions_alone_is_linear() {
     assert_ne!(linear, angles(&[]));
 }
 
+/// A count was made a share of the head and cut to a count again, which lost one.
+#[test]
+fn any_even_count_of_elements_rotates() {
+    for (width, rotated) in [(88u32, 30u32), (104, 30), (100, 58), (128, 64), (100, 100)] {
+        let keys =
+            [("llama.attention.key_length", width.into()), ("llama.rope.dimension_count", rotated.into())];
+        let model = open("rotated", &keys).unwrap_or_else(|e| panic!("{rotated} of {width}: {e}"));
+        let rotary = model.config.layers[0].attention.rotary.as_ref().expect("positions");
+        assert_eq!(rotary.rotated, u64::from(rotated), "of {width}");
+    }
+}
+
 /// They were reported as options of ours (`kv_heads`), or by a source file of ours, without file or key.
 #[test]
 fn faults_of_a_file_name_its_key() {
