@@ -77,6 +77,45 @@ fn keys_are_refused_by_name() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// They became the values of what is not there: 0 for the first layer with a window, no suggestion.
+#[test]
+fn values_of_another_type_are_refused_by_name() {
+    for value in [json!("28"), json!(-1), json!(2.5), json!([28])] {
+        let keys = [
+            ("model_type", json!("qwen2")),
+            ("mlp_bias", Value::Null),
+            ("use_sliding_window", json!(false)),
+            ("max_window_layers", value.clone()),
+        ];
+        let told = LanguageModel::open(changed("windows", &keys), &LanguageOptions::default());
+        let told = told.err().unwrap_or_else(|| panic!("{value} is accepted")).to_string();
+        assert!(
+            told.contains(&format!("config.json: `max_window_layers` is {value}, not a number from 0")),
+            "{told}"
+        );
+    }
+    let folder = changed("suggested", &[]);
+    let suggested = |key: &str, value: &Value| {
+        std::fs::write(folder.join("generation_config.json"), json!({ key: value }).to_string())
+            .expect("written");
+        let model = LanguageModel::open(&folder, &LanguageOptions::default()).expect("opens");
+        model.suggested_sampling().map_err(|e| e.to_string())
+    };
+    for (key, value, said) in [
+        ("temperature", json!("0.7"), "not a number"),
+        ("top_p", json!(true), "not a number"),
+        ("top_k", json!(40.9), "not a whole number"),
+        ("repetition_penalty", json!([1.1]), "not a number"),
+    ] {
+        let told = suggested(key, &value).expect_err(key);
+        assert!(told.contains(&format!("generation_config.json: `{key}` is {value}, {said}")), "{told}");
+    }
+    for (value, tokens) in [(json!(40), 40), (json!(40.0), 40), (json!(-1), 0)] {
+        assert_eq!(suggested("top_k", &value).expect("a count").top_k, Some(tokens), "{value}");
+    }
+    assert!(suggested("temperature", &Value::Null).expect("nothing").is_empty());
+}
+
 #[test]
 fn a_tensor_that_nobody_reads_is_refused() {
     let told = refusal("extra", &[("num_hidden_layers", json!(1))]);

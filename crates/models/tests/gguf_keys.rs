@@ -155,6 +155,21 @@ fn faults_of_a_file_name_its_key() {
     }
 }
 
+#[test]
+fn suggestions_that_are_no_numbers_are_refused_by_name() {
+    for (key, value) in [
+        ("general.sampling.temp", GgufValue::from("0.7")),
+        ("general.sampling.top_k", 40.5f32.into()),
+        ("general.sampling.top_p", true.into()),
+    ] {
+        let model = open("suggested", &[(key, value)]).expect("opens");
+        let error = model.suggested_sampling().expect_err(key).to_string();
+        assert!(error.contains(&format!("`{key}` is ")) && error.contains("number"), "{error}");
+    }
+    let model = open("suggested", &[("general.sampling.top_k", 40i32.into())]).expect("opens");
+    assert_eq!(model.suggested_sampling().expect("a count").top_k, Some(40));
+}
+
 /// Files of the rules `llama-bpe` without `add_bos_token` got no token of beginning; llama.cpp puts one.
 #[test]
 fn llama_bpe_begins_with_bos_unless_the_file_says_otherwise() {

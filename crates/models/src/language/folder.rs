@@ -5,7 +5,7 @@ use super::model::Read;
 use super::options::LanguageOptions;
 use super::quantized::Quantized;
 use super::source::{Make, SAME_MODEL, no_other_tensor};
-use super::suggested::{SuggestedSampling, number_of};
+use super::suggested::SuggestedSampling;
 use super::weights::{DERIVED, FolderWeights};
 use super::{CONFIG, family_of};
 use crate::decoder::DecoderConfig;
@@ -163,7 +163,8 @@ impl LanguageFolder {
     /// What the model's makers suggest.
     pub fn suggested_sampling(&self) -> Result<SuggestedSampling, ModelError> {
         let map = self.object(GENERATION)?.unwrap_or_default();
-        SuggestedSampling::read(0, number_of(&map), |field, problem| self.wrong(GENERATION, field, problem))
+        let value = |name: &str| map.get(name).cloned().unwrap_or_default();
+        SuggestedSampling::read(0, value, |field, problem| self.wrong(GENERATION, field, problem))
     }
 
     /// The tensors, in other encodings where these were asked for.

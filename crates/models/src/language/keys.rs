@@ -106,6 +106,15 @@ impl<'k> Keys<'k> {
         self.count_up_to(most, key)?.ok_or_else(|| self.wrong(key, "is missing", GET_AGAIN))
     }
 
+    /// A whole number from 0 on, if it is there.
+    pub fn place_if_any(&self, key: &str) -> Result<Option<u64>, ModelError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        match value.as_u64().filter(|n| *n <= MOST) {
+            Some(n) => Ok(Some(n)),
+            None => Err(self.wrong(key, format!("is {value}, not a number from 0 to {MOST}"), GET_AGAIN)),
+        }
+    }
+
     /// A number in a range, if it is there.
     pub fn number(&self, key: &str, range: FloatRange) -> Result<Option<f64>, ModelError> {
         let Some(value) = self.get(key) else { return Ok(None) };
