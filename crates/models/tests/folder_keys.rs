@@ -125,6 +125,38 @@ fn a_tensor_that_nobody_reads_is_refused() {
     );
 }
 
+/// A copy whose header says another type of a tensor, of as many bits as its own bf16: two elements for each.
+fn retyped(name: &str, dtype: &str) -> PathBuf {
+    let folder = changed(name, &[]);
+    let bytes = std::fs::read(llama().join("model.safetensors")).expect("a file");
+    let (len, rest) = bytes.split_at(8);
+    let len = u64::from_le_bytes(len.try_into().expect("eight bytes")) as usize;
+    let mut header: Value = serde_json::from_slice(&rest[..len]).expect("a header");
+    let tensor = &mut header["model.layers.1.mlp.up_proj.weight"];
+    let rows = tensor["shape"][0].as_u64().expect("rows");
+    tensor["shape"][0] = json!(2 * rows);
+    tensor["dtype"] = json!(dtype);
+    let header = header.to_string();
+    let written = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &rest[len..]].concat();
+    std::fs::write(folder.join("model.safetensors"), written).expect("written");
+    folder
+}
+
+/// They were called a defect of this program, or taken for values.
+#[test]
+fn weights_whose_numbers_are_no_values_are_refused_by_name() {
+    for (dtype, encoding) in [("F8_E4M3", "f8e4m3fn"), ("I8", "i8")] {
+        let folder = retyped(dtype, dtype);
+        for asked in [None, Some(pumice_types::Scheme::Q8_0.into())] {
+            let options = LanguageOptions::default().quantize(asked);
+            let told = LanguageModel::open(&folder, &options).and_then(|model| model.model());
+            let told = told.err().expect("refused").to_string();
+            let said = format!("`model.layers.1.mlp.up_proj.weight` is stored as {encoding}");
+            assert!(told.contains(&said) && told.contains("before they were quantized"), "{told}");
+        }
+    }
+}
+
 #[test]
 fn keys_that_switch_nothing_on_are_noted() {
     let folder =

@@ -2,9 +2,9 @@
 
 use pumice_import::fuzz::within_memory;
 use pumice_import::{GgufValue, GgufWriter};
-use pumice_models::{LanguageModel, LanguageOptions};
-use pumice_types::DType;
-use std::path::PathBuf;
+use pumice_models::{Conversion, LanguageModel, LanguageOptions};
+use pumice_types::{DType, Scheme};
+use std::path::{Path, PathBuf};
 
 /// A file of one layer with these keys in place of, or beside, its own; the error of opening it.
 fn open(name: &str, keys: &[(&str, GgufValue)]) -> Result<LanguageModel, String> {
@@ -153,6 +153,25 @@ fn faults_of_a_file_name_its_key() {
         let error = open("faults", &[(key, value)]).err().expect(key);
         assert!(error.contains(&format!("`{key}`")) && error.contains("keys-faults.gguf"), "{error}");
     }
+}
+
+/// Rows of the settings that are no whole blocks of the file's encoding were called a defect of this program.
+#[test]
+fn settings_of_another_model_are_refused_by_the_tensor() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/tiny_decoders/llama/model.gguf");
+    let conversion = Conversion::open(path, Scheme::Q8_0.into()).expect("planned");
+    let mut written = Vec::new();
+    conversion.write(&mut written, |_, _| {}).expect("written");
+    // 64 wide becomes 80 wide; 80 is no whole number of blocks of 32.
+    let key = b"llama.embedding_length\x04\0\0\0";
+    let at = written.windows(key.len()).position(|bytes| bytes == key).expect("a key") + key.len();
+    assert_eq!(written[at], 64);
+    written[at] = 80;
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("wider.gguf");
+    std::fs::write(&path, written).expect("written");
+    let told = LanguageModel::open(&path, &LanguageOptions::default()).and_then(|model| model.model());
+    let told = told.err().expect("refused").to_string();
+    assert!(told.contains("tensor `token_embd.weight` is q8_0") && told.contains("from one model"), "{told}");
 }
 
 #[test]

@@ -202,7 +202,7 @@ impl LanguageFolder {
     ) -> Result<Model, ModelError> {
         let weights = self.weights()?;
         self.check_layers(family, config, weights.as_ref())?;
-        let graph = make(&FolderWeights::of(family.names, weights.as_ref()))?;
+        let graph = make(&FolderWeights::of(family.names, weights.as_ref())?)?;
         let model = Model { graph, weights };
         model.check()?;
         let output = format!("{}.weight", family.names.output);

@@ -30,7 +30,7 @@ impl Quantized {
         config: &DecoderConfig,
         asked: Encoding,
     ) -> Result<Quantized, ModelError> {
-        let weights = FolderWeights::of(family.names, source);
+        let weights = FolderWeights::of(family.names, source)?;
         let roles = Roles::of(config, &weights)?;
         let mut tensors = Vec::new();
         for (role, part, name) in roles.all.into_iter().filter(|(_, _, name)| source.contains(name)) {
