@@ -188,6 +188,10 @@ fn unknown_keys_are_passed_over_where_that_is_asked_for() {
     };
     refused(&[], "`rope_parameters.twist` is 2.5, which is not known here");
     refused(&["rope_parameters.twist"], "`attention_sinks` is 4, which is not known here");
+    refused(
+        &[],
+        "with `--ignore-key rope_parameters.twist` (`LanguageOptions::ignored_keys`): values may be wrong",
+    );
     let notes = open(&["attention_sinks", "rope_parameters.twist"]).expect("opens");
     let told = |what: &str| notes.iter().any(|note| note.0.contains(what));
     assert!(told("`attention_sinks` is 4 and not known here: it is passed over"), "{notes:?}");

@@ -217,6 +217,7 @@ fn unknown_keys_are_passed_over_where_that_is_asked_for() {
     let unknown = [("llama.attention.twist", 2.5f32.into())];
     let error = open("twist", &unknown).err().expect("refused");
     assert!(error.contains("`llama.attention.twist` is 2.5, which is not known here"), "{error}");
+    assert!(error.contains("--ignore-key llama.attention.twist`"), "{error}");
     let notes = open_without("twist", &unknown, &["llama.attention.twist"]).expect("opens").notes;
     assert!(notes.iter().any(|n| n.0.contains("`llama.attention.twist` is 2.5 and not known")), "{notes:?}");
     let error = open_without("twist", &unknown, &["llama.attention.twist", "llama.block_count"]);

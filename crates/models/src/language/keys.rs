@@ -210,11 +210,12 @@ impl<'k> Keys<'k> {
             None => Ok(off.into_iter().map(|(key, _)| key.as_str()).collect()),
             Some((key, value)) => {
                 let problem = format!("is {value}, which is not known here and may change every value");
-                Err(self.wrong(
-                    key,
-                    problem,
-                    "use a model without it, or pass over it and judge what comes out",
-                ))
+                let remedy = format!(
+                    "take a model without it, or pass it over with `--ignore-key {}` (`LanguageOptions::ignored_keys`): \
+                     values may be wrong then",
+                    self.shown(key)
+                );
+                Err(self.wrong(key, problem, &remedy))
             }
         }
     }
