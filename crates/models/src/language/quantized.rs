@@ -11,7 +11,7 @@ use pumice_import::{EncodedWeights, WeightSource};
 use pumice_types::Encoding;
 
 /// Why a matrix stays: blocks are parts of rows.
-const IN_COLUMNS: &str = "the folder has its rows as columns; a file that `pumice convert` writes has not";
+const IN_COLUMNS: &str = "the folder stores it transposed; convert it to a GGUF file to quantize it";
 
 /// Encodings that were chosen.
 pub(super) struct Quantized {
