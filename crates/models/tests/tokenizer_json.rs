@@ -31,7 +31,7 @@ fn golden() -> Golden {
 
 fn settings(add_bos_token: Option<bool>, add_eos_token: Option<bool>) -> FolderSettings {
     let [bos, eos] = ["<s>", "</s>"].map(|token| Some(token.to_owned()));
-    FolderSettings { add_bos_token, add_eos_token, bos, eos }
+    FolderSettings { add_bos_token, add_eos_token, bos, eos, ..FolderSettings::default() }
 }
 
 fn tokenizer(of: &OfTokenizer) -> TextTokenizer {

@@ -22,6 +22,7 @@ const GENERATION: &str = "generation_config.json";
 const TOKENIZER: &str = "tokenizer.json";
 const SENTENCEPIECE: &str = "tokenizer.model";
 const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
+const ADDED_TOKENS: &str = "added_tokens.json";
 const INDEX: &str = "model.safetensors.index.json";
 const TEMPLATE: &str = "chat_template.jinja";
 
@@ -79,7 +80,11 @@ impl LanguageFolder {
     fn settings(&self) -> Result<FolderSettings, ModelError> {
         let config = self.files.read_text(TOKENIZER_CONFIG, CONFIG_LIMIT)?;
         let read = |text: String| FolderSettings::from_json(&self.files.file(TOKENIZER_CONFIG), &text);
-        Ok(config.map(read).transpose()?.unwrap_or_default())
+        let settings = config.map(read).transpose()?.unwrap_or_default();
+        match self.files.read_text(ADDED_TOKENS, CONFIG_LIMIT)? {
+            None => Ok(settings),
+            Some(text) => Ok(settings.with_added_tokens(&self.files.file(ADDED_TOKENS), &text)?),
+        }
     }
 
     /// The file of the vocabulary.
@@ -178,7 +183,7 @@ impl LanguageFolder {
 
     /// Shows the files that say what the model is.
     pub fn describing(&self, show: &mut dyn FnMut(&str, &[u8])) -> Result<(), ModelError> {
-        for name in [CONFIG, TOKENIZER, SENTENCEPIECE, TOKENIZER_CONFIG, INDEX] {
+        for name in [CONFIG, TOKENIZER, SENTENCEPIECE, TOKENIZER_CONFIG, ADDED_TOKENS, INDEX] {
             if let Some(bytes) = self.files.read_bytes(name, VOCABULARY_LIMIT)? {
                 show(name, &bytes);
             }
