@@ -2,7 +2,7 @@
 //! it, whose values are the same in another order.
 
 use pumice_compile::Options;
-use pumice_import::{Model, WeightSource};
+use pumice_import::Model;
 use pumice_models::{Conversion, LanguageModel, LanguageOptions, ModelError};
 use pumice_tests::{Fixture, files};
 use pumice_types::{DType, Encoding, Scheme, TensorView};
@@ -67,7 +67,9 @@ fn a_folder_is_as_the_file_that_convert_writes() {
             let encoded = recomputing(opened(&folder, Some(asked)));
             let (stored, got) = (recomputing(opened(&folder, None)), logits(&fixture, &encoded));
             let lost = apart(&got, &logits(&fixture, &stored));
-            assert!(lost > 0.0 && lost < 0.5, "{} {asked}: {lost} is lost", folder.display());
+            // The bf16 of a folder may be f16 as they are.
+            let loses = asked.scheme().is_some();
+            assert!((lost > 0.0 || !loses) && lost < 0.5, "{} {asked}: {lost} is lost", folder.display());
             // Not every family has files, and those of GPT-2 have its matrices turned.
             let Ok(path) = converted(&folder, asked) else { continue };
             let file = recomputing(opened(&path, None));
