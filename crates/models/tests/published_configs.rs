@@ -1,11 +1,12 @@
 //! Published `config.json` files of the supported families are read: no key of theirs is refused.
 //!
-//! Where the files under data/published_configs come from: nobody downloaded them from where the models are. Copies that
-//! public repositories have were read and typed in for Llama 3.1 and 3.2, Mistral v0.3 (all that transformers 4.38 wrote),
-//! Devstral Small 2 (its `text_config`, which is a whole Ministral 3), Qwen 2.5 7B, Qwen 3, Phi 4 and 4 mini, Falcon 3,
-//! Granite 3.3, Gemma 2 9B (most of it), OLMo 2, StarCoder 2 15B and GPT-2 with its medium size. The others are written
-//! from memory of the published ones, so a key may be missing or have another value there. LongRoPE's factors of Phi 3
-//! and 3.5 are made up, as many as there are. Ministral 3 is published inside multimodal files alone: `text_config` again.
+//! Where the files under data/published_configs come from: nobody downloaded them from where the models are. Copies
+//! that public repositories have were read and typed in for Llama 3.1 and 3.2, Mistral v0.3 (all that transformers 4.38
+//! wrote), Devstral Small 2 (its `text_config`, which is a whole Ministral 3), Qwen 2.5 7B, Qwen 3, Phi 4 and 4 mini,
+//! Falcon 3, Granite 3.3, Gemma 2 9B (most of it), OLMo 2, StarCoder 2 15B and GPT-2 with its medium size. The others
+//! are written from memory of the published ones, so a key may be missing or have another value there. LongRoPE's
+//! factors of Phi 3 and 3.5 are made up, as many as there are. Ministral 3 is published inside multimodal files alone:
+//! `text_config` again.
 
 use pumice_models::{LanguageModel, LanguageOptions};
 use serde_json::{Value, json};

@@ -59,8 +59,8 @@ const QUANTIZATION_VERSION: &str = "general.quantization_version";
 const VERSION: u32 = 2;
 
 impl Conversion {
-    /// Plans to write a language model with its matrices in `to`, one of [`QUANTIZATIONS`](crate::QUANTIZATIONS). The model is a GGUF file,
-    /// the first of several, or a folder in Hugging Face layout.
+    /// Plans to write a language model with its matrices in `to`, one of [`QUANTIZATIONS`](crate::QUANTIZATIONS). The
+    /// model is a GGUF file, the first of several, or a folder in Hugging Face layout.
     ///
     /// # Errors
     /// What [`LanguageModel::open`] refuses, and tensors that are missing or of a type that is not read; an encoding

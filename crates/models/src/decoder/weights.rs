@@ -84,8 +84,8 @@ pub trait DecoderWeights {
     /// How the param of that name is stored.
     fn encoding(&self, name: &str) -> Encoding;
 
-    /// The same, for a param of these extents: another encoding where rows of them are no whole blocks, if the tensor is
-    /// looked at afterwards, whose extents must be others then.
+    /// The same, for a param of these extents: another encoding where rows of them are no whole blocks, if the tensor
+    /// is looked at afterwards, whose extents must be others then.
     fn encoding_of(&self, name: &str, _shape: &[u64]) -> Encoding {
         self.encoding(name)
     }

@@ -1,5 +1,5 @@
-//! The matrices of a folder in another encoding, made while they are loaded: in, its tensors and what was asked for; out,
-//! an encoding for each, and a note of what differs.
+//! The matrices of a folder in another encoding, made while they are loaded: in, its tensors and what was asked for;
+//! out, an encoding for each, and a note of what differs.
 
 use super::family::Family;
 use super::roles::Roles;

@@ -1,5 +1,5 @@
-//! Tokens that a folder adds to those of its `tokenizer.model`: `added_tokens_decoder` of `tokenizer_config.json`, by id
-//! and with what they are, and `added_tokens.json`, by text. A `tokenizer.json` has its own.
+//! Tokens that a folder adds to those of its `tokenizer.model`: `added_tokens_decoder` of `tokenizer_config.json`, by
+//! id and with what they are, and `added_tokens.json`, by text. A `tokenizer.json` has its own.
 
 use super::error::TextError;
 use super::vocabulary::MOST_TOKENS;

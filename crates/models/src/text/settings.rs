@@ -1,4 +1,5 @@
-//! What a folder says about its tokenizer beside the tokenizer's own file: `tokenizer_config.json`, `added_tokens.json`.
+//! What a folder says about its tokenizer beside the tokenizer's own file: `tokenizer_config.json` and
+//! `added_tokens.json`.
 
 use super::added::{self, AddedToken};
 use super::error::TextError;

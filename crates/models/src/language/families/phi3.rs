@@ -27,7 +27,7 @@ fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelErro
     for bias in ["attention_bias", "mlp_bias", "lm_head_bias"] {
         keys.expect_flag(bias, false)?;
     }
-    // Published files have 1. Their names say what would be otherwise: which layers see all, how positions are stretched.
+    // Published files have 1. Their names say what would be otherwise: which layers see all, how positions stretch.
     keys.expect_one("full_attn_mod")?;
     keys.expect_one("interpolate_factor")?;
     let eps = eps(keys, "rms_norm_eps")?;
