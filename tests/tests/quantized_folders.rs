@@ -96,7 +96,11 @@ fn what_becomes_of_matrices_is_said() {
     let llama = said("llama", Scheme::Q4_K.into());
     assert!(llama.contains("as q4_k") && llama.contains("14 q5_0 (a row is no whole"), "{llama}");
     let gpt2 = said("gpt2", Scheme::Q8_0.into());
-    assert!(gpt2.contains("1 q8_0") && gpt2.contains("8 bf16 (the folder has its rows as columns"), "{gpt2}");
+    assert!(
+        gpt2.contains("1 q8_0")
+            && gpt2.contains("8 bf16 (the folder stores it transposed; convert it to a GGUF"),
+        "{gpt2}"
+    );
 }
 
 /// A conversation that was saved of one is not gone on with by the other.

@@ -1,6 +1,6 @@
 //! Language models to GGUF files: of what is read nothing but the encoding changes, whatever the number of files.
 
-use pumice_import::{GgufModel, GgufValue, WeightSource};
+use pumice_import::{GgufModel, GgufValue, GgufWriter, WeightSource};
 use pumice_models::{Conversion, LanguageModel, LanguageOptions, QUANTIZATIONS};
 use pumice_types::{DType, Encoding, Scheme};
 use std::fs::{self, File};
@@ -138,6 +138,43 @@ fn shards_are_one_model() {
             scratch.write("again.gguf", &Conversion::open(path(0), Scheme::Q8_0.into()).expect("planned"));
         assert!(fs::read(again).expect("read") == fs::read(scratch.0.join("whole.gguf")).expect("read"));
     }
+}
+
+#[test]
+fn a_shard_that_there_is_not_is_refused() {
+    let conversion =
+        Conversion::open(tiny("llama").join("model.gguf"), Scheme::Q8_0.into()).expect("planned");
+    for (number, count) in [(3, 2), (2, 2), (1, 0), (0, 0), (u16::MAX, 1)] {
+        let mut written = Vec::new();
+        let error =
+            conversion.write_shard((number, count), &mut written, |_, _| {}).expect_err("no such shard");
+        assert!(error.to_string().contains(&format!("there is no shard {number} among {count}")), "{error}");
+        assert!(written.is_empty());
+    }
+}
+
+/// By what importance the encodings of the file that was read were chosen says nothing of another file's.
+#[test]
+fn keys_about_the_file_that_was_read_stay_behind() {
+    let (scratch, source) = (Scratch::new("imatrix"), tiny("llama").join("model.gguf"));
+    let original = GgufModel::open(&source).expect("opened");
+    let mut writer = GgufWriter::new();
+    let kept = original.metadata().iter().map(|(key, value)| (key.to_owned(), value.clone()));
+    let of_file = [
+        ("quantize.imatrix.file".to_owned(), "groups.gguf".into()),
+        ("quantize.imatrix.entries_count".to_owned(), 14i32.into()),
+    ];
+    kept.chain(of_file).for_each(|(key, value)| writer.metadata(&key, value).expect("new"));
+    for name in original.names() {
+        let info = original.describe(name).expect("there");
+        writer.tensor(name, info.encoding, &info.shape).expect("new");
+    }
+    let path = scratch.0.join("imatrix.gguf");
+    let mut file = File::create(&path).expect("made");
+    writer.write(&mut file, |name, at, piece| original.read_at(name, at, piece)).expect("written");
+    let conversion = Conversion::open(&path, Scheme::Q8_0.into()).expect("planned");
+    let written = GgufModel::open(scratch.write("q8_0.gguf", &conversion)).expect("opened");
+    assert_eq!(metadata(&written), metadata(&original));
 }
 
 #[test]

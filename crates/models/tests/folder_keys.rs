@@ -77,6 +77,45 @@ fn keys_are_refused_by_name() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// They became the values of what is not there: 0 for the first layer with a window, no suggestion.
+#[test]
+fn values_of_another_type_are_refused_by_name() {
+    for value in [json!("28"), json!(-1), json!(2.5), json!([28])] {
+        let keys = [
+            ("model_type", json!("qwen2")),
+            ("mlp_bias", Value::Null),
+            ("use_sliding_window", json!(false)),
+            ("max_window_layers", value.clone()),
+        ];
+        let told = LanguageModel::open(changed("windows", &keys), &LanguageOptions::default());
+        let told = told.err().unwrap_or_else(|| panic!("{value} is accepted")).to_string();
+        assert!(
+            told.contains(&format!("config.json: `max_window_layers` is {value}, not a number from 0")),
+            "{told}"
+        );
+    }
+    let folder = changed("suggested", &[]);
+    let suggested = |key: &str, value: &Value| {
+        std::fs::write(folder.join("generation_config.json"), json!({ key: value }).to_string())
+            .expect("written");
+        let model = LanguageModel::open(&folder, &LanguageOptions::default()).expect("opens");
+        model.suggested_sampling().map_err(|e| e.to_string())
+    };
+    for (key, value, said) in [
+        ("temperature", json!("0.7"), "not a number"),
+        ("top_p", json!(true), "not a number"),
+        ("top_k", json!(40.9), "not a whole number"),
+        ("repetition_penalty", json!([1.1]), "not a number"),
+    ] {
+        let told = suggested(key, &value).expect_err(key);
+        assert!(told.contains(&format!("generation_config.json: `{key}` is {value}, {said}")), "{told}");
+    }
+    for (value, tokens) in [(json!(40), 40), (json!(40.0), 40), (json!(-1), 0)] {
+        assert_eq!(suggested("top_k", &value).expect("a count").top_k, Some(tokens), "{value}");
+    }
+    assert!(suggested("temperature", &Value::Null).expect("nothing").is_empty());
+}
+
 #[test]
 fn a_tensor_that_nobody_reads_is_refused() {
     let told = refusal("extra", &[("num_hidden_layers", json!(1))]);
@@ -84,6 +123,38 @@ fn a_tensor_that_nobody_reads_is_refused() {
         told.contains("model.layers.1.") && told.contains("a tensor that the model does not have"),
         "{told}"
     );
+}
+
+/// A copy whose header says another type of a tensor, of as many bits as its own bf16: two elements for each.
+fn retyped(name: &str, dtype: &str) -> PathBuf {
+    let folder = changed(name, &[]);
+    let bytes = std::fs::read(llama().join("model.safetensors")).expect("a file");
+    let (len, rest) = bytes.split_at(8);
+    let len = u64::from_le_bytes(len.try_into().expect("eight bytes")) as usize;
+    let mut header: Value = serde_json::from_slice(&rest[..len]).expect("a header");
+    let tensor = &mut header["model.layers.1.mlp.up_proj.weight"];
+    let rows = tensor["shape"][0].as_u64().expect("rows");
+    tensor["shape"][0] = json!(2 * rows);
+    tensor["dtype"] = json!(dtype);
+    let header = header.to_string();
+    let written = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &rest[len..]].concat();
+    std::fs::write(folder.join("model.safetensors"), written).expect("written");
+    folder
+}
+
+/// They were called a defect of this program, or taken for values.
+#[test]
+fn weights_whose_numbers_are_no_values_are_refused_by_name() {
+    for (dtype, encoding) in [("F8_E4M3", "f8e4m3fn"), ("I8", "i8")] {
+        let folder = retyped(dtype, dtype);
+        for asked in [None, Some(pumice_types::Scheme::Q8_0.into())] {
+            let options = LanguageOptions::default().quantize(asked);
+            let told = LanguageModel::open(&folder, &options).and_then(|model| model.model());
+            let told = told.err().expect("refused").to_string();
+            let said = format!("`model.layers.1.mlp.up_proj.weight` is stored as {encoding}");
+            assert!(told.contains(&said) && told.contains("before they were quantized"), "{told}");
+        }
+    }
 }
 
 #[test]
@@ -117,6 +188,10 @@ fn unknown_keys_are_passed_over_where_that_is_asked_for() {
     };
     refused(&[], "`rope_parameters.twist` is 2.5, which is not known here");
     refused(&["rope_parameters.twist"], "`attention_sinks` is 4, which is not known here");
+    refused(
+        &[],
+        "with `--ignore-key rope_parameters.twist` (`LanguageOptions::ignored_keys`): values may be wrong",
+    );
     let notes = open(&["attention_sinks", "rope_parameters.twist"]).expect("opens");
     let told = |what: &str| notes.iter().any(|note| note.0.contains(what));
     assert!(told("`attention_sinks` is 4 and not known here: it is passed over"), "{notes:?}");

@@ -2,9 +2,9 @@
 
 use pumice_import::fuzz::within_memory;
 use pumice_import::{GgufValue, GgufWriter};
-use pumice_models::{LanguageModel, LanguageOptions};
-use pumice_types::DType;
-use std::path::PathBuf;
+use pumice_models::{Conversion, LanguageModel, LanguageOptions};
+use pumice_types::{DType, Scheme};
+use std::path::{Path, PathBuf};
 
 /// A file of one layer with these keys in place of, or beside, its own; the error of opening it.
 fn open(name: &str, keys: &[(&str, GgufValue)]) -> Result<LanguageModel, String> {
@@ -124,6 +124,18 @@ fn a_factor_of_positions_alone_is_linear() {
     assert_ne!(linear, angles(&[]));
 }
 
+/// A count was made a share of the head and cut to a count again, which lost one.
+#[test]
+fn any_even_count_of_elements_rotates() {
+    for (width, rotated) in [(88u32, 30u32), (104, 30), (100, 58), (128, 64), (100, 100)] {
+        let keys =
+            [("llama.attention.key_length", width.into()), ("llama.rope.dimension_count", rotated.into())];
+        let model = open("rotated", &keys).unwrap_or_else(|e| panic!("{rotated} of {width}: {e}"));
+        let rotary = model.config.layers[0].attention.rotary.as_ref().expect("positions");
+        assert_eq!(rotary.rotated, u64::from(rotated), "of {width}");
+    }
+}
+
 /// They were reported as options of ours (`kv_heads`), or by a source file of ours, without file or key.
 #[test]
 fn faults_of_a_file_name_its_key() {
@@ -141,6 +153,40 @@ fn faults_of_a_file_name_its_key() {
         let error = open("faults", &[(key, value)]).err().expect(key);
         assert!(error.contains(&format!("`{key}`")) && error.contains("keys-faults.gguf"), "{error}");
     }
+}
+
+/// Rows of the settings that are no whole blocks of the file's encoding were called a defect of this program.
+#[test]
+fn settings_of_another_model_are_refused_by_the_tensor() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/tiny_decoders/llama/model.gguf");
+    let conversion = Conversion::open(path, Scheme::Q8_0.into()).expect("planned");
+    let mut written = Vec::new();
+    conversion.write(&mut written, |_, _| {}).expect("written");
+    // 64 wide becomes 80 wide; 80 is no whole number of blocks of 32.
+    let key = b"llama.embedding_length\x04\0\0\0";
+    let at = written.windows(key.len()).position(|bytes| bytes == key).expect("a key") + key.len();
+    assert_eq!(written[at], 64);
+    written[at] = 80;
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("wider.gguf");
+    std::fs::write(&path, written).expect("written");
+    let told = LanguageModel::open(&path, &LanguageOptions::default()).and_then(|model| model.model());
+    let told = told.err().expect("refused").to_string();
+    assert!(told.contains("tensor `token_embd.weight` is q8_0") && told.contains("from one model"), "{told}");
+}
+
+#[test]
+fn suggestions_that_are_no_numbers_are_refused_by_name() {
+    for (key, value) in [
+        ("general.sampling.temp", GgufValue::from("0.7")),
+        ("general.sampling.top_k", 40.5f32.into()),
+        ("general.sampling.top_p", true.into()),
+    ] {
+        let model = open("suggested", &[(key, value)]).expect("opens");
+        let error = model.suggested_sampling().expect_err(key).to_string();
+        assert!(error.contains(&format!("`{key}` is ")) && error.contains("number"), "{error}");
+    }
+    let model = open("suggested", &[("general.sampling.top_k", 40i32.into())]).expect("opens");
+    assert_eq!(model.suggested_sampling().expect("a count").top_k, Some(40));
 }
 
 /// Files of the rules `llama-bpe` without `add_bos_token` got no token of beginning; llama.cpp puts one.
@@ -171,6 +217,7 @@ fn unknown_keys_are_passed_over_where_that_is_asked_for() {
     let unknown = [("llama.attention.twist", 2.5f32.into())];
     let error = open("twist", &unknown).err().expect("refused");
     assert!(error.contains("`llama.attention.twist` is 2.5, which is not known here"), "{error}");
+    assert!(error.contains("--ignore-key llama.attention.twist`"), "{error}");
     let notes = open_without("twist", &unknown, &["llama.attention.twist"]).expect("opens").notes;
     assert!(notes.iter().any(|n| n.0.contains("`llama.attention.twist` is 2.5 and not known")), "{notes:?}");
     let error = open_without("twist", &unknown, &["llama.attention.twist", "llama.block_count"]);

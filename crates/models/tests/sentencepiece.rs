@@ -130,10 +130,10 @@ fn a_prompt_has_what_the_vocabulary_puts_around_it() {
     assert_eq!(prompt(FolderSettings::default()), [&[1], plain.as_slice()].concat());
     assert_eq!(prompt(settings(None, "</s>")), [&[2], plain.as_slice()].concat());
     assert_eq!(prompt(settings(Some(false), "<s>")), plain);
-    let all = FolderSettings { add_eos_token: Some(true), end_ids: vec![5], ..FolderSettings::default() };
+    let all = FolderSettings { add_eos_token: Some(true), ..FolderSettings::default() };
     assert_eq!(prompt(all.clone()), [&[1], plain.as_slice(), &[2]].concat());
     let tokenizer = from_file("prefix.model", &all).expect("a model");
-    assert!(tokenizer.is_end(5) && !tokenizer.is_end(2) && tokenizer.is_control(2));
+    assert!(tokenizer.eos() == Some(2) && tokenizer.is_control(2));
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn golden() -> Golden {
 
 fn settings(add_bos_token: Option<bool>, add_eos_token: Option<bool>) -> FolderSettings {
     let [bos, eos] = ["<s>", "</s>"].map(|token| Some(token.to_owned()));
-    FolderSettings { add_bos_token, add_eos_token, bos, eos, end_ids: Vec::new() }
+    FolderSettings { add_bos_token, add_eos_token, bos, eos, ..FolderSettings::default() }
 }
 
 fn tokenizer(of: &OfTokenizer) -> TextTokenizer {
@@ -71,7 +71,7 @@ fn a_prompt_is_what_the_post_processor_and_the_settings_make() {
         assert_eq!(prompt(None, None), of.prompt, "{name}");
         assert_eq!(prompt(Some(true), Some(true)), [&[bos], plain.as_slice(), &[eos]].concat(), "{name}");
         assert_eq!(prompt(Some(false), Some(false)), plain, "{name}");
-        assert!(whole.is_end(eos) && whole.is_control(bos) && !whole.is_end(bos));
+        assert!(whole.eos() == Some(eos) && whole.is_control(bos) && whole.bos() == Some(bos));
         // Ids beyond the tokenizer have no text.
         assert_eq!(whole.decode(&[whole.vocab_size() as u32]), "");
     }

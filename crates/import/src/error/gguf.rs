@@ -215,6 +215,14 @@ pub enum GgufWriteError {
         /// Its encoding.
         encoding: pumice_types::Encoding,
     },
+    /// A shard that there is not.
+    #[error("no GGUF file is written: there is no shard {number} among {count}, which are counted from 0")]
+    NoShard {
+        /// Its number.
+        number: u16,
+        /// How many there are.
+        count: u16,
+    },
     /// The output refused.
     #[error("writing a GGUF file failed: {0}; what was written is not complete")]
     Io(#[from] std::io::Error),

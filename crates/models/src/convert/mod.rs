@@ -51,14 +51,16 @@ pub struct Conversion {
 
 /// Keys that are about the file that was read, and not about the model.
 const OF_THE_FILE: [&str; 2] = [FILE_TYPE, QUANTIZATION_VERSION];
+/// How such keys begin: which of several files it was, by what importance its encodings were chosen.
+const BEGINNINGS: [&str; 2] = ["split.", "quantize.imatrix."];
 const FILE_TYPE: &str = "general.file_type";
 const QUANTIZATION_VERSION: &str = "general.quantization_version";
 /// The version of the layouts of blocks (ggml/docs/gguf.md).
 const VERSION: u32 = 2;
 
 impl Conversion {
-    /// Plans to write a language model with its matrices in `to`, one of [`QUANTIZATIONS`](crate::QUANTIZATIONS). The model is a GGUF file,
-    /// the first of several, or a folder in Hugging Face layout.
+    /// Plans to write a language model with its matrices in `to`, one of [`QUANTIZATIONS`](crate::QUANTIZATIONS). The
+    /// model is a GGUF file, the first of several, or a folder in Hugging Face layout.
     ///
     /// # Errors
     /// What [`LanguageModel::open`] refuses, and tensors that are missing or of a type that is not read; an encoding
@@ -75,7 +77,9 @@ impl Conversion {
             return Ok(this);
         }
         let file = GgufModel::open(path)?;
-        let kept = |key: &str| !key.starts_with("split.") && !OF_THE_FILE.contains(&key);
+        let kept = |key: &str| {
+            !OF_THE_FILE.contains(&key) && !BEGINNINGS.iter().any(|beginning| key.starts_with(beginning))
+        };
         let metadata = file.metadata().iter().filter(|(key, _)| kept(key));
         let metadata = metadata.map(|(key, value)| (key.to_owned(), value.clone())).collect();
         let reads = file.paths().into_iter().map(Path::to_owned).collect();
@@ -133,16 +137,16 @@ impl Conversion {
     /// there are as many.
     ///
     /// # Errors
-    /// As [`Conversion::write`].
-    ///
-    /// # Panics
-    /// Never where the shard's number is below the count.
+    /// As [`Conversion::write`]; a number that is not below the count ([`GgufWriteError::NoShard`]).
     pub fn write_shard(
         &self,
         (shard, count): (u16, u16),
         mut out: &mut dyn Write,
         mut heard: impl FnMut(usize, usize),
     ) -> Result<(), GgufWriteError> {
+        if shard >= count {
+            return Err(GgufWriteError::NoShard { number: shard, count });
+        }
         let mut writer = GgufWriter::new();
         let of_first = self.metadata.iter().filter(|_| shard == 0);
         of_first.into_iter().try_for_each(|(key, value)| writer.metadata(key, value.clone()))?;

@@ -84,6 +84,12 @@ pub trait DecoderWeights {
     /// How the param of that name is stored.
     fn encoding(&self, name: &str) -> Encoding;
 
+    /// The same, for a param of these extents: another encoding where rows of them are no whole blocks, if the tensor
+    /// is looked at afterwards, whose extents must be others then.
+    fn encoding_of(&self, name: &str, _shape: &[u64]) -> Encoding {
+        self.encoding(name)
+    }
+
     /// Whether a matrix is stored as its transpose.
     fn is_transposed(&self, _role: WeightRole) -> bool {
         false
@@ -178,12 +184,12 @@ impl Weights<'_> {
     }
 
     fn param(&self, name: &str, shape: &[u64]) -> Value {
-        let encoding = self.stored.encoding(name);
+        let encoding = self.stored.encoding_of(name, shape);
         let stored = self.g.param(name, tensor(encoding, shape.iter().copied()));
         match encoding {
             Encoding::Plain(DType::F32) => stored,
             Encoding::Plain(_) => self.g.cast(stored, DType::F32),
-            // Codes have scales of their own, which a role does not name: the graph says so where it is built.
+            // Codes have scales of their own, which a role does not name.
             Encoding::Blocks(_) | Encoding::Codes(_) => self.g.dequantize(stored),
         }
     }

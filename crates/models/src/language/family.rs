@@ -244,6 +244,9 @@ pub(crate) fn eps(keys: &Keys<'_>, key: &str) -> Result<f32, ModelError> {
 
 /// What tensors of a folder are called.
 pub(crate) struct Names {
+    /// What may stand before the names of all tensors but the output matrix: of the first of them, the token table is
+    /// there.
+    pub prefixes: &'static [&'static str],
     pub embedding: &'static str,
     pub positions: &'static str,
     pub norm: &'static str,
@@ -258,11 +261,13 @@ pub(crate) struct Names {
 
 /// Names that most families have.
 pub(crate) const COMMON: Names = Names {
-    embedding: "model.embed_tokens",
+    // A base model that was saved alone has none.
+    prefixes: &["model.", ""],
+    embedding: "embed_tokens",
     positions: "",
-    norm: "model.norm",
+    norm: "norm",
     output: "lm_head",
-    layers: "model.layers",
+    layers: "layers",
     of_layer: &[],
     transposed: false,
 };

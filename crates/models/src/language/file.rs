@@ -12,6 +12,7 @@ use super::{families, vocabulary};
 use crate::error::ModelError;
 use crate::text::{ChatTemplates, TextTokenizer};
 use pumice_import::{GgufArray, GgufModel, GgufValue, Model, WeightSource};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Tensors that each layer has of its own at least: a matrix each of attention and of what follows, and one back.
@@ -79,10 +80,10 @@ impl LanguageFile {
 
     /// What the model's makers suggest.
     pub fn suggested_sampling(&self) -> Result<SuggestedSampling, ModelError> {
-        let number = |name: &str| self.file.metadata().get(name).and_then(GgufValue::number);
+        let value = |name: &str| self.file.metadata().get(name).map_or(Value::Null, in_json);
         let wrong =
             |field: &str, problem| self.wrong(field, problem, "use another file of the model".to_owned());
-        SuggestedSampling::read(1, number, wrong)
+        SuggestedSampling::read(1, value, wrong)
     }
 
     /// The tensors.
@@ -138,4 +139,10 @@ impl LanguageFile {
     fn wrong(&self, field: &str, problem: String, remedy: String) -> ModelError {
         ModelError::Field { file: self.path.clone(), field: field.to_owned(), problem, remedy }
     }
+}
+
+/// A number as JSON has it; what is none, as it is shown.
+fn in_json(value: &GgufValue) -> Value {
+    let number = value.number().and_then(serde_json::Number::from_f64);
+    number.map_or_else(|| value.to_string().into(), Value::Number)
 }

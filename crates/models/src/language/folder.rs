@@ -5,7 +5,7 @@ use super::model::Read;
 use super::options::LanguageOptions;
 use super::quantized::Quantized;
 use super::source::{Make, SAME_MODEL, no_other_tensor};
-use super::suggested::{SuggestedSampling, number_of};
+use super::suggested::SuggestedSampling;
 use super::weights::{DERIVED, FolderWeights};
 use super::{CONFIG, family_of};
 use crate::decoder::DecoderConfig;
@@ -22,6 +22,7 @@ const GENERATION: &str = "generation_config.json";
 const TOKENIZER: &str = "tokenizer.json";
 const SENTENCEPIECE: &str = "tokenizer.model";
 const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
+const ADDED_TOKENS: &str = "added_tokens.json";
 const INDEX: &str = "model.safetensors.index.json";
 const TEMPLATE: &str = "chat_template.jinja";
 
@@ -79,7 +80,11 @@ impl LanguageFolder {
     fn settings(&self) -> Result<FolderSettings, ModelError> {
         let config = self.files.read_text(TOKENIZER_CONFIG, CONFIG_LIMIT)?;
         let read = |text: String| FolderSettings::from_json(&self.files.file(TOKENIZER_CONFIG), &text);
-        Ok(config.map(read).transpose()?.unwrap_or_default())
+        let settings = config.map(read).transpose()?.unwrap_or_default();
+        match self.files.read_text(ADDED_TOKENS, CONFIG_LIMIT)? {
+            None => Ok(settings),
+            Some(text) => Ok(settings.with_added_tokens(&self.files.file(ADDED_TOKENS), &text)?),
+        }
     }
 
     /// The file of the vocabulary.
@@ -163,7 +168,8 @@ impl LanguageFolder {
     /// What the model's makers suggest.
     pub fn suggested_sampling(&self) -> Result<SuggestedSampling, ModelError> {
         let map = self.object(GENERATION)?.unwrap_or_default();
-        SuggestedSampling::read(0, number_of(&map), |field, problem| self.wrong(GENERATION, field, problem))
+        let value = |name: &str| map.get(name).cloned().unwrap_or_default();
+        SuggestedSampling::read(0, value, |field, problem| self.wrong(GENERATION, field, problem))
     }
 
     /// The tensors, in other encodings where these were asked for.
@@ -177,7 +183,7 @@ impl LanguageFolder {
 
     /// Shows the files that say what the model is.
     pub fn describing(&self, show: &mut dyn FnMut(&str, &[u8])) -> Result<(), ModelError> {
-        for name in [CONFIG, TOKENIZER, SENTENCEPIECE, TOKENIZER_CONFIG, INDEX] {
+        for name in [CONFIG, TOKENIZER, SENTENCEPIECE, TOKENIZER_CONFIG, ADDED_TOKENS, INDEX] {
             if let Some(bytes) = self.files.read_bytes(name, VOCABULARY_LIMIT)? {
                 show(name, &bytes);
             }
@@ -201,7 +207,7 @@ impl LanguageFolder {
     ) -> Result<Model, ModelError> {
         let weights = self.weights()?;
         self.check_layers(family, config, weights.as_ref())?;
-        let graph = make(&FolderWeights { names: family.names, source: weights.as_ref() })?;
+        let graph = make(&FolderWeights::of(family.names, weights.as_ref())?)?;
         let model = Model { graph, weights };
         model.check()?;
         let output = format!("{}.weight", family.names.output);

@@ -3,6 +3,7 @@
 
 use super::family::{Family, Gguf};
 use super::keys::Said;
+use super::rotary::ROTATED;
 use crate::decoder::{DecoderConfig, Factors, Layer, RotaryFactors};
 use crate::error::ModelError;
 use pumice_import::{GgufArray, GgufMetadata, GgufModel, GgufValue, GgufWriter};
@@ -162,10 +163,10 @@ impl GgufSettings<'_> {
             return Err(self.wrong("attention.value_length", problem));
         }
         let mut settings = Map::new();
-        if let Some((rotated, width)) = number("rope.dimension_count").zip(width) {
-            let name = "partial_rotary_factor";
-            settings.insert(name.to_owned(), json!(rotated / width));
-            said.own.push((name.to_owned(), self.key("rope.dimension_count")));
+        if let Some(rotated) = self.file.metadata().get(&self.key("rope.dimension_count")) {
+            let key = self.key("rope.dimension_count");
+            said.map.insert(ROTATED.to_owned(), self.value(&key, rotated)?);
+            said.own.push((ROTATED.to_owned(), key));
         }
         let factor = number("rope.scaling.factor").filter(|&factor| factor != 0.0);
         // A factor alone is linear.

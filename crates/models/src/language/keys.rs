@@ -106,6 +106,15 @@ impl<'k> Keys<'k> {
         self.count_up_to(most, key)?.ok_or_else(|| self.wrong(key, "is missing", GET_AGAIN))
     }
 
+    /// A whole number from 0 on, if it is there.
+    pub fn place_if_any(&self, key: &str) -> Result<Option<u64>, ModelError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        match value.as_u64().filter(|n| *n <= MOST) {
+            Some(n) => Ok(Some(n)),
+            None => Err(self.wrong(key, format!("is {value}, not a number from 0 to {MOST}"), GET_AGAIN)),
+        }
+    }
+
     /// A number in a range, if it is there.
     pub fn number(&self, key: &str, range: FloatRange) -> Result<Option<f64>, ModelError> {
         let Some(value) = self.get(key) else { return Ok(None) };
@@ -165,6 +174,28 @@ impl<'k> Keys<'k> {
         Err(self.wrong(key, format!("is {}, which is not supported", !wanted), "use a model without it"))
     }
 
+    /// As [`Keys::expect_flag`], of a text.
+    pub fn expect_text(&self, key: &str, wanted: &str) -> Result<(), ModelError> {
+        match self.text(key)? {
+            Some(text) if text != wanted => Err(self.wrong(
+                key,
+                format!("is \"{text}\", which is not supported"),
+                "use a model without it",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// As [`Keys::expect_flag`], of a number that does nothing where it is 1.
+    pub fn expect_one(&self, key: &str) -> Result<(), ModelError> {
+        match self.number(key, FloatRange::FINITE)? {
+            Some(number) if number != 1.0 => {
+                Err(self.wrong(key, format!("is {number}, which is not supported"), "use a model without it"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses every key that was not read: those whose value switches something on, or all of an architecture's own.
     /// `ignored` are names with the reason why they say nothing about values. What is left and does nothing comes back.
     pub fn refuse_others(&self, ignored: &[(&str, &str)]) -> Result<Vec<&'k str>, ModelError> {
@@ -179,11 +210,12 @@ impl<'k> Keys<'k> {
             None => Ok(off.into_iter().map(|(key, _)| key.as_str()).collect()),
             Some((key, value)) => {
                 let problem = format!("is {value}, which is not known here and may change every value");
-                Err(self.wrong(
-                    key,
-                    problem,
-                    "use a model without it, or pass over it and judge what comes out",
-                ))
+                let remedy = format!(
+                    "take a model without it, or pass it over with `--ignore-key {}` (`LanguageOptions::ignored_keys`): \
+                     values may be wrong then",
+                    self.shown(key)
+                );
+                Err(self.wrong(key, problem, &remedy))
             }
         }
     }

@@ -10,6 +10,7 @@ mod file;
 mod fingerprint;
 mod folder;
 mod gguf;
+mod ignored;
 mod keys;
 mod model;
 mod options;
@@ -29,6 +30,7 @@ pub use suggested::SuggestedSampling;
 pub(crate) use written::Written;
 
 use self::family::{Basics, Family};
+use self::ignored::IGNORED;
 use self::keys::{Keys, Said};
 use self::model::Read;
 use crate::decoder::DecoderConfig;
@@ -37,33 +39,6 @@ use pumice_import::ImportError;
 use std::path::Path;
 
 const CONFIG: &str = "config.json";
-
-/// Keys of every family that say nothing about values, with the reason.
-const IGNORED: &[(&str, &str)] = &[
-    ("architectures", "the class that reads it elsewhere"),
-    ("model_type", "read before"),
-    ("transformers_version", "who wrote it"),
-    ("_name_or_path", "where it was"),
-    ("dtype", "tensors say it"),
-    ("torch_dtype", "tensors say it"),
-    ("bos_token_id", "texts"),
-    ("eos_token_id", "texts"),
-    ("pad_token_id", "texts"),
-    ("use_cache", "how it is run"),
-    ("return_dict", "how it is run"),
-    ("output_attentions", "how it is run"),
-    ("output_hidden_states", "how it is run"),
-    ("chunk_size_feed_forward", "how it is run"),
-    ("problem_type", "a head for classes"),
-    ("pretraining_tp", "how it was trained"),
-    ("initializer_range", "how it was trained"),
-    ("attention_dropout", "training"),
-    ("hidden_dropout", "training"),
-    ("id2label", "a head for classes"),
-    ("label2id", "a head for classes"),
-    ("tokenizer_class", "texts"),
-    ("auto_map", "code that is not run here"),
-];
 
 impl Read {
     /// Of a folder's configuration.
@@ -75,6 +50,7 @@ impl Read {
         let family = family(&keys)?;
         refuse_quantized(&keys)?;
         keys.expect_flag("is_encoder_decoder", false)?;
+        keys.expect_flag("add_cross_attention", false)?;
         Read::of(family, &keys, options, |_| {})
     }
 

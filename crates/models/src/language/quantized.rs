@@ -1,5 +1,5 @@
-//! The matrices of a folder in another encoding, made while they are loaded: in, its tensors and what was asked for; out,
-//! an encoding for each, and a note of what differs.
+//! The matrices of a folder in another encoding, made while they are loaded: in, its tensors and what was asked for;
+//! out, an encoding for each, and a note of what differs.
 
 use super::family::Family;
 use super::roles::Roles;
@@ -11,7 +11,7 @@ use pumice_import::{EncodedWeights, WeightSource};
 use pumice_types::Encoding;
 
 /// Why a matrix stays: blocks are parts of rows.
-const IN_COLUMNS: &str = "the folder has its rows as columns; a file that `pumice convert` writes has not";
+const IN_COLUMNS: &str = "the folder stores it transposed; convert it to a GGUF file to quantize it";
 
 /// Encodings that were chosen.
 pub(super) struct Quantized {
@@ -30,7 +30,7 @@ impl Quantized {
         config: &DecoderConfig,
         asked: Encoding,
     ) -> Result<Quantized, ModelError> {
-        let weights = FolderWeights { names: family.names, source };
+        let weights = FolderWeights::of(family.names, source)?;
         let roles = Roles::of(config, &weights)?;
         let mut tensors = Vec::new();
         for (role, part, name) in roles.all.into_iter().filter(|(_, _, name)| source.contains(name)) {

@@ -34,6 +34,10 @@ impl DecoderWeights for Noted<'_> {
         self.inner.encoding(name)
     }
 
+    fn encoding_of(&self, name: &str, shape: &[u64]) -> Encoding {
+        self.inner.encoding_of(name, shape)
+    }
+
     fn is_transposed(&self, role: WeightRole) -> bool {
         self.inner.is_transposed(role)
     }

@@ -7,6 +7,9 @@ use crate::error::ModelError;
 use pumice_ir::FloatRange;
 use std::f64::consts::TAU;
 
+/// How many elements of a head rotate, which GGUF files count; a `config.json` has their share, and no such key.
+pub(super) const ROTATED: &str = "rotated elements";
+
 /// How a family writes positions where the file does not say.
 #[derive(Clone, Copy)]
 pub(crate) struct Style {
@@ -82,12 +85,7 @@ fn of_object<'k>(
         Ok(own.or(beside).unwrap_or(otherwise))
     };
     let (theta, share) = (number("rope_theta", style.theta)?, number("partial_rotary_factor", style.share)?);
-    let Sizes { width, .. } = sizes;
-    let rotated = (width as f64 * share) as u64;
-    if share > 1.0 || !rotated.is_multiple_of(2) {
-        let problem = format!("makes {rotated} of {width} elements of a head rotate, which must be even");
-        return Err(keys.wrong("partial_rotary_factor", problem, "use another model"));
-    }
+    let rotated = rotated(keys, sizes.width, share)?;
     let mut rotation = Rotation::new(theta as f32, rotated, style.interleaved);
     let Some(place) = place else { return Ok(Rotary { rotation, growth: None }) };
     // Older files call it `type`, and some have both.
@@ -107,6 +105,19 @@ fn of_object<'k>(
     let growth = growth(place)?;
     place.refuse_others(IGNORED)?;
     Ok(Rotary { rotation, growth })
+}
+
+/// How many elements of a head rotate: as many as are counted, else this share of them.
+fn rotated(keys: &Keys<'_>, width: u64, share: f64) -> Result<u64, ModelError> {
+    let (key, rotated, is_more) = match keys.count_if_any(ROTATED)? {
+        Some(counted) => (ROTATED, counted, counted > width),
+        None => ("partial_rotary_factor", (width as f64 * share) as u64, share > 1.0),
+    };
+    if is_more || !rotated.is_multiple_of(2) {
+        let problem = format!("makes {rotated} of {width} elements of a head rotate, which must be even");
+        return Err(keys.wrong(key, problem, "use another model"));
+    }
+    Ok(rotated)
 }
 
 /// What else the settings may have.

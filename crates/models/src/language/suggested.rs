@@ -3,7 +3,7 @@
 
 use crate::error::ModelError;
 use crate::text::Sampler;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// Suggestions, those that there are.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,25 +34,38 @@ const NAMES: [[&str; 2]; 6] = [
 ];
 
 impl SuggestedSampling {
-    /// Of numbers by the file's names. `which` is 0 for a `generation_config.json`, 1 for a GGUF file; `wrong` makes
-    /// the error of a number that cannot be.
+    /// Of what stands under the file's names, as JSON; null is nothing. `which` is 0 for a `generation_config.json`, 1
+    /// for a GGUF file; `wrong` makes the error of what cannot be.
     ///
     /// # Errors
-    /// Those of `wrong`.
+    /// Those of `wrong`: what is no number, or out of its range.
     pub(super) fn read(
         which: usize,
-        number: impl Fn(&str) -> Option<f64>,
+        value: impl Fn(&str) -> Value,
         wrong: impl Fn(&str, String) -> ModelError,
     ) -> Result<SuggestedSampling, ModelError> {
-        let of = |i: usize| number(NAMES[i][which]).map(|x| x as f32);
-        let suggested = SuggestedSampling {
-            temperature: of(0),
+        let number = |i: usize| match value(NAMES[i][which]) {
+            Value::Null => Ok(None),
+            other => match other.as_f64() {
+                Some(x) => Ok(Some(x)),
+                None => Err(wrong(NAMES[i][which], format!("is {other}, not a number"))),
+            },
+        };
+        let of = |i: usize| -> Result<Option<f32>, ModelError> { Ok(number(i)?.map(|x| x as f32)) };
+        let top_k = match number(1)? {
+            Some(k) if k.fract() != 0.0 => {
+                return Err(wrong(NAMES[1][which], format!("is {k}, not a whole number")));
+            }
             // -1 and 0 stand for all.
-            top_k: of(1).map(|k| k.max(0.0) as usize),
-            top_p: of(2),
-            min_p: of(3),
-            typical: of(4),
-            repeat_penalty: of(5),
+            k => k.map(|k| k.max(0.0) as usize),
+        };
+        let suggested = SuggestedSampling {
+            temperature: of(0)?,
+            top_k,
+            top_p: of(2)?,
+            min_p: of(3)?,
+            typical: of(4)?,
+            repeat_penalty: of(5)?,
         };
         let field = |option: &str| {
             let i =
@@ -100,9 +113,4 @@ impl std::fmt::Display for SuggestedSampling {
         ];
         f.write_str(&all.into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
-}
-
-/// A number of a JSON object.
-pub(super) fn number_of<'m>(map: &'m Map<String, Value>) -> impl Fn(&str) -> Option<f64> + 'm {
-    |name| map.get(name).and_then(Value::as_f64)
 }

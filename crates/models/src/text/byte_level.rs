@@ -4,7 +4,7 @@
 use super::encoder::{Encoder, Place};
 use super::error::TextError;
 use super::pre_tokenizer::PreTokenizer;
-use super::specials::{Fragment, GgufSpecials};
+use super::specials::{BothSpecials, Fragment};
 use super::vocabulary::{Checked, Vocabulary};
 use crate::tokenizer::fenced;
 use tokenizers::Tokenizer;
@@ -13,14 +13,14 @@ use tokenizers::models::bpe::{BPE, Vocab};
 /// Words and merges, and the tokens that are found before.
 pub(super) struct ByteLevel {
     inner: Tokenizer,
-    specials: GgufSpecials,
+    specials: BothSpecials,
 }
 
 impl ByteLevel {
     pub fn new(vocabulary: &Vocabulary<'_>, checked: &Checked<'_>) -> Result<ByteLevel, TextError> {
         let rules = PreTokenizer::named(vocabulary.pre)?;
         let inner = words(checked, rules)?;
-        Ok(ByteLevel { inner, specials: GgufSpecials::new(vocabulary, &checked.kinds)? })
+        Ok(ByteLevel { inner, specials: BothSpecials::new(vocabulary, &checked.kinds)? })
     }
 }
 

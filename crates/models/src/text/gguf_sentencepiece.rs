@@ -9,13 +9,13 @@
 use super::encoder::{Encoder, Place};
 use super::error::TextError;
 use super::sentencepiece::{Merges, Piece};
-use super::specials::{Fragment, GgufSpecials};
+use super::specials::{BothSpecials, Fragment};
 use super::vocabulary::{Checked, TokenKind, Vocabulary};
 
 /// Pieces with scores, and the tokens that are found before.
 pub(super) struct GgufSentencePiece {
     merges: Merges,
-    specials: GgufSpecials,
+    specials: BothSpecials,
     add_space_prefix: bool,
 }
 
@@ -32,7 +32,7 @@ impl GgufSentencePiece {
         let unknown = vocabulary.unknown_token_id.or_else(|| first_unknown().map(|id| id as u32));
         Ok(GgufSentencePiece {
             merges: Merges::new(checked.ids.iter().filter_map(piece).collect(), bytes, unknown),
-            specials: GgufSpecials::new(vocabulary, &checked.kinds)?,
+            specials: BothSpecials::new(vocabulary, &checked.kinds)?,
             add_space_prefix: vocabulary.add_space_prefix.unwrap_or(true),
         })
     }

@@ -55,7 +55,6 @@ impl TextTokenizer {
             pieces,
             tokens: &tokens,
             kinds,
-            end_of_sequence: settings.ends(eos),
             bos,
             eos,
             frame,

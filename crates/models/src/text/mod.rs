@@ -3,6 +3,7 @@
 //! Plain data comes in (what a GGUF file says about its tokenizer, a template's source, numbers); ids and text go out.
 //! Never here: reading a file, a clock, or anything that knows how logits are computed.
 
+mod added;
 mod byte_level;
 mod charsmap;
 pub mod chat;
@@ -46,6 +47,7 @@ pub mod value;
 pub mod vocabulary;
 mod written;
 
+pub use added::AddedToken;
 pub use chat::ChatTemplate;
 pub use draw::Draws;
 pub use error::TextError;

@@ -3,9 +3,13 @@
 //!
 //! Source: the fields' numbers and defaults are those of `sentencepiece_model.proto` in the package `sentencepiece`.
 
+use super::added::AddedToken;
 use super::charsmap::Charsmap;
+use super::error::TextError;
 use super::protobuf::{Value, fields};
-use super::vocabulary::TokenKind;
+use super::settings::FolderSettings;
+use super::vocabulary::{MOST_TOKENS, TokenKind};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the file says.
 #[derive(Debug)]
@@ -27,7 +31,13 @@ pub(super) struct SentencePieceFile {
     pub escape_whitespaces: bool,
     /// Text is changed again after decoding.
     pub denormalizes: bool,
+    /// Tokens that the folder adds, which are found in a text before all else; whether each takes the spaces after it
+    /// along.
+    pub added: BTreeMap<u32, bool>,
 }
+
+/// The score of a token that no merging makes.
+pub(super) const NEVER: f32 = -1000.0;
 
 impl SentencePieceFile {
     /// Reads the bytes of the file; the message tells what is wrong with it.
@@ -47,6 +57,7 @@ impl SentencePieceFile {
             remove_extra_whitespaces: true,
             escape_whitespaces: true,
             denormalizes: false,
+            added: BTreeMap::new(),
         };
         fields(bytes, |number, value| match number {
             1 => file.piece(value.bytes()?),
@@ -66,6 +77,61 @@ impl SentencePieceFile {
         file.bos = file.bos.filter(|&id| id < count);
         file.eos = file.eos.filter(|&id| id < count);
         Ok(file)
+    }
+
+    /// Adds the tokens of a folder: after the file's own, without a gap, or in place of one with the same text.
+    pub fn add(&mut self, added: &[AddedToken]) -> Result<(), TextError> {
+        let mut in_order: Vec<&AddedToken> = added.iter().collect();
+        in_order.sort_by_key(|token| token.id);
+        let texts: BTreeSet<String> =
+            if added.is_empty() { BTreeSet::new() } else { self.tokens.iter().cloned().collect() };
+        let own = self.tokens.len();
+        for token in in_order {
+            token.check()?;
+            let (id, count) = (token.id as usize, self.tokens.len());
+            match self.tokens.get(id) {
+                Some(other) if *other != token.text => {
+                    return Err(token.wrong(&format!("and that token is `{other}` already")));
+                }
+                Some(_) => {}
+                None if id > count || id >= MOST_TOKENS => {
+                    return Err(token.wrong(&format!("and tokens {count} to {} are nowhere", id - 1)));
+                }
+                None if texts.contains(&token.text) || self.tokens[own..].contains(&token.text) => {
+                    return Err(token.wrong("and another token has that text"));
+                }
+                None => {
+                    self.tokens.push(token.text.clone());
+                    self.scores.push(NEVER);
+                    self.kinds.push(TokenKind::Normal);
+                }
+            }
+            match (self.kinds[id], token.special) {
+                // They say that something could not be said, or a byte; text that a user defined is found already.
+                (TokenKind::Unknown | TokenKind::Byte, _) | (TokenKind::UserDefined, false) => continue,
+                (_, true) => self.kinds[id] = TokenKind::Control,
+                (_, false) => self.kinds[id] = TokenKind::UserDefined,
+            }
+            self.added.insert(token.id, token.takes_spaces);
+        }
+        Ok(())
+    }
+
+    /// The tokens that begin and end a text: as the settings say, else the file's own.
+    pub fn ends(&self, settings: &FolderSettings) -> Result<(Option<u32>, Option<u32>), String> {
+        let id = |given: &Option<String>, own: Option<u32>, key: &str| {
+            let Some(token) = given else { return Ok(own) };
+            let found = self.tokens.iter().position(|known| known == token);
+            found
+                .map(|id| Some(id as u32))
+                .ok_or_else(|| format!("has no token for `{key}`, which is `{token}`"))
+        };
+        Ok((id(&settings.bos, self.bos, "bos_token")?, id(&settings.eos, self.eos, "eos_token")?))
+    }
+
+    /// Whether a token is one that a user defined when the file was made.
+    pub fn defines(&self, id: u32) -> bool {
+        self.kinds[id as usize] == TokenKind::UserDefined && !self.added.contains_key(&id)
     }
 
     fn piece(&mut self, message: &[u8]) -> Result<(), String> {

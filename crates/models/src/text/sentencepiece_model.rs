@@ -2,9 +2,11 @@
 //!
 //! A text is normalized (characters replaced by the file's table, spaces at the ends and doubled ones removed, a space
 //! put before it, spaces written as ▁: each where the file says so), tokens that a user defined are found in it, and
-//! the rest is merged by scores. With `parse_special` control tokens are taken out first and each piece of text
-//! between them is a text of its own, with its own space before it.
+//! the rest is merged by scores. Tokens that the folder adds are taken out first, with `parse_special` control tokens
+//! as well, and each piece of text between them is a text of its own, with its own space before it, as the slow
+//! tokenizers of transformers have it.
 
+use super::added::{DAMAGED, ONE_MODEL};
 use super::encoder::{Encoder, Frame, Place};
 use super::error::TextError;
 use super::gguf_sentencepiece::{byte_of, byte_tokens};
@@ -12,7 +14,7 @@ use super::pieces::{Lead, Pieces};
 use super::sentencepiece::{Merges, Piece};
 use super::sentencepiece_file::SentencePieceFile;
 use super::settings::FolderSettings;
-use super::specials::{Fragment, Specials};
+use super::specials::{BothSpecials, Fragment};
 use super::tokenizer::{Parts, TextTokenizer};
 use super::vocabulary::TokenKind;
 use aho_corasick::{AhoCorasick, Anchored, Input, MatchKind, StartKind};
@@ -22,12 +24,9 @@ use std::path::Path;
 
 const KINDS: [&str; 5] = ["of no type", "Unigram", "BPE", "word", "char"];
 
-/// Names in messages where the file cannot be read.
-const DAMAGED: &str = "the file is damaged or of another kind: get it again";
-
 struct SentencePiece {
     merges: Merges,
-    control: Specials,
+    specials: BothSpecials,
     normalizer: Normalizer,
 }
 
@@ -51,16 +50,13 @@ impl TextTokenizer {
     ) -> Result<TextTokenizer, TextError> {
         let wrong =
             |problem, remedy| TextError::TokenizerFile { file: file.display().to_string(), problem, remedy };
-        let read = SentencePieceFile::read(bytes).map_err(|problem| wrong(problem, DAMAGED))?;
+        let mut read = SentencePieceFile::read(bytes).map_err(|problem| wrong(problem, DAMAGED))?;
+        read.add(&settings.added)?;
         supported(&read).map_err(|problem| wrong(problem, "take a model with BPE of the usual settings"))?;
         let kinds = read.kinds.clone();
         let tokens = read.tokens.clone();
         let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
-        let special = |given: &Option<String>, own: Option<u32>| match given {
-            Some(token) => tokens.iter().position(|t| t == token).map(|id| id as u32),
-            None => own,
-        };
-        let (bos, eos) = (special(&settings.bos, read.bos), special(&settings.eos, read.eos));
+        let (bos, eos) = read.ends(settings).map_err(|problem| wrong(problem, ONE_MODEL))?;
         let before = bos.filter(|_| settings.add_bos_token.unwrap_or(true));
         let after = eos.filter(|_| settings.add_eos_token.unwrap_or(false));
         let pieces = pieces(&read);
@@ -70,7 +66,6 @@ impl TextTokenizer {
             pieces,
             tokens: &tokens,
             kinds,
-            end_of_sequence: settings.ends(eos),
             bos,
             eos,
             frame: Frame::new(before, after, false),
@@ -101,7 +96,8 @@ impl SentencePiece {
         let mut pieces = IndexMap::with_capacity(tokens.len());
         for (id, &token) in tokens.iter().enumerate() {
             let kind = file.kinds[id];
-            if matches!(kind, TokenKind::Normal | TokenKind::UserDefined | TokenKind::Unused) {
+            let merges = matches!(kind, TokenKind::Normal | TokenKind::UserDefined | TokenKind::Unused);
+            if merges && !file.added.contains_key(&(id as u32)) {
                 let piece =
                     Piece { id: id as u32, score: file.scores[id], unused: kind == TokenKind::Unused };
                 if pieces.insert(token.to_owned(), piece).is_some() {
@@ -115,16 +111,11 @@ impl SentencePiece {
         if file.byte_fallback && bytes.is_none() {
             return Err("it has `byte_fallback`, and not a token for each byte".to_owned());
         }
-        let control = Specials::new(tokens, &file.kinds, &[TokenKind::Control]).map_err(|e| e.to_string())?;
-        let defined: Vec<&str> = tokens
-            .iter()
-            .zip(&file.kinds)
-            .filter(|(_, k)| **k == TokenKind::UserDefined)
-            .map(|(t, _)| *t)
-            .collect();
+        let defined: Vec<&str> =
+            (0..).zip(tokens).filter(|(id, _)| file.defines(*id)).map(|(_, t)| *t).collect();
         Ok(SentencePiece {
             merges: Merges::new(pieces, bytes, Some(unknown)),
-            control,
+            specials: specials(&file, tokens).map_err(|e| e.to_string())?,
             normalizer: Normalizer { defined: prefixes(&defined)?, file },
         })
     }
@@ -137,11 +128,8 @@ impl SentencePiece {
 
 impl Encoder for SentencePiece {
     fn encode(&self, text: &str, _: Place, parse_special: bool) -> Result<Vec<u32>, TextError> {
-        if !parse_special {
-            return self.text_ids(text);
-        }
         let mut ids = Vec::new();
-        for fragment in self.control.fragments(text) {
+        for fragment in self.specials.fragments(text, parse_special) {
             match fragment {
                 Fragment::Token(id) => ids.push(id),
                 Fragment::Text(text) => ids.extend(self.text_ids(text)?),
@@ -151,8 +139,21 @@ impl Encoder for SentencePiece {
     }
 
     fn control_fragments<'t>(&self, text: &'t str) -> Result<Vec<Fragment<'t>>, TextError> {
-        Ok(self.control.fragments(text))
+        Ok(self.specials.control_fragments(text))
     }
+}
+
+/// Control tokens, and those that the folder adds; the file's own that a user defined are found later.
+fn specials(file: &SentencePieceFile, tokens: &[&str]) -> Result<BothSpecials, TextError> {
+    let kind = |(id, kind): (u32, &TokenKind)| match kind {
+        TokenKind::Control => TokenKind::Control,
+        _ if file.added.contains_key(&id) => TokenKind::UserDefined,
+        _ => TokenKind::Normal,
+    };
+    let kinds: Vec<TokenKind> = (0..).zip(&file.kinds).map(kind).collect();
+    let taking: Vec<&str> =
+        file.added.iter().filter(|(_, takes)| **takes).map(|(id, _)| tokens[*id as usize]).collect();
+    BothSpecials::of(tokens, &kinds, |token| taking.contains(&token))
 }
 
 /// Finds the longest of these at the beginning of a text.
@@ -220,7 +221,8 @@ impl Normalizer {
 
 /// What tokens write. The unknown one has a text of its own.
 fn pieces(file: &SentencePieceFile) -> Pieces {
-    let piece = |(token, kind): (&String, &TokenKind)| match kind {
+    let piece = |(id, (token, kind)): (u32, (&String, &TokenKind))| match kind {
+        _ if file.added.contains_key(&id) => token.as_bytes().to_vec(),
         TokenKind::Normal | TokenKind::Unused | TokenKind::UserDefined => {
             token.replace('▁', " ").into_bytes()
         }
@@ -229,5 +231,5 @@ fn pieces(file: &SentencePieceFile) -> Pieces {
         TokenKind::Control => token.as_bytes().to_vec(),
     };
     let leading = usize::from(file.add_dummy_prefix || file.remove_extra_whitespaces);
-    Pieces::of(file.tokens.iter().zip(&file.kinds).map(piece), Lead::Spaces(leading), "")
+    Pieces::of((0..).zip(file.tokens.iter().zip(&file.kinds)).map(piece), Lead::Spaces(leading), "")
 }

@@ -1,10 +1,12 @@
-//! What a folder says about its tokenizer beside the tokenizer's own file: `tokenizer_config.json`.
+//! What a folder says about its tokenizer beside the tokenizer's own file: `tokenizer_config.json` and
+//! `added_tokens.json`.
 
+use super::added::{self, AddedToken};
 use super::error::TextError;
 use serde_json::Value;
 use std::path::Path;
 
-/// The keys of `tokenizer_config.json` that ids depend on, and the tokens that end an answer.
+/// The keys of `tokenizer_config.json` that ids depend on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FolderSettings {
     /// `add_bos_token`: whether a prompt begins with the token that begins a text. Without, the tokenizer's file says.
@@ -15,14 +17,27 @@ pub struct FolderSettings {
     pub bos: Option<String>,
     /// `eos_token`: the text of the token that ends a text.
     pub eos: Option<String>,
-    /// The tokens that end an answer, as `generation_config.json` or `config.json` has them. Empty: [`Self::eos`]
-    /// alone.
-    pub end_ids: Vec<u32>,
+    /// The texts of all tokens that it names for a use of their own, as `pad_token` and `additional_special_tokens`.
+    pub specials: Vec<String>,
+    /// Tokens that are added to those of a `tokenizer.model`.
+    pub added: Vec<AddedToken>,
 }
 
+/// Keys of a token with a use of its own, and of several.
+const SPECIALS: [&str; 9] = [
+    "bos_token",
+    "eos_token",
+    "unk_token",
+    "pad_token",
+    "sep_token",
+    "cls_token",
+    "mask_token",
+    "additional_special_tokens",
+    "extra_special_tokens",
+];
+
 impl FolderSettings {
-    /// Reads the text of a `tokenizer_config.json`; `file` names it in messages. [`Self::end_ids`] stand in other
-    /// files.
+    /// Reads the text of a `tokenizer_config.json`; `file` names it in messages.
     ///
     /// # Errors
     /// A text that is no JSON, and keys of another type than they have.
@@ -35,28 +50,42 @@ impl FolderSettings {
             Value::Bool(is_so) => Ok(Some(*is_so)),
             _ => Err(wrong(format!("`{key}` is neither true nor false"))),
         };
-        // A token is its text, or an object that has it as `content`.
         let token = |key: &str| match &json[key] {
             Value::Null => Ok(None),
-            Value::String(token) => Ok(Some(token.clone())),
-            object => match &object["content"] {
-                Value::String(token) => Ok(Some(token.clone())),
-                _ => Err(wrong(format!("`{key}` is no token"))),
-            },
+            value => text_of(value).map(Some).ok_or_else(|| wrong(format!("`{key}` is no token"))),
+        };
+        let named = |key: &&str| match &json[key] {
+            Value::Array(list) => list.iter().filter_map(text_of).collect(),
+            one => text_of(one).into_iter().collect::<Vec<String>>(),
         };
         Ok(FolderSettings {
             add_bos_token: truth("add_bos_token")?,
             add_eos_token: truth("add_eos_token")?,
             bos: token("bos_token")?,
             eos: token("eos_token")?,
-            end_ids: Vec::new(),
+            specials: SPECIALS.iter().flat_map(named).collect(),
+            added: added::decoder(file, &json["added_tokens_decoder"])?,
         })
     }
 
-    /// The tokens that end an answer.
-    pub(super) fn ends(&self, eos: Option<u32>) -> Vec<u32> {
-        if self.end_ids.is_empty() { eos.into_iter().collect() } else { self.end_ids.clone() }
+    /// With the tokens of an `added_tokens.json` that are not among those of the `tokenizer_config.json`; `file` names
+    /// it in messages.
+    ///
+    /// # Errors
+    /// A text that is no JSON object of ids by text.
+    pub fn with_added_tokens(mut self, file: &Path, text: &str) -> Result<FolderSettings, TextError> {
+        let others = added::by_text(file, text, |text| self.specials.iter().any(|special| special == text))?;
+        let known =
+            |token: &AddedToken| self.added.iter().any(|own| (own.id, &own.text) == (token.id, &token.text));
+        let new: Vec<AddedToken> = others.into_iter().filter(|token| !known(token)).collect();
+        self.added.extend(new);
+        Ok(self)
     }
+}
+
+/// A token is its text, or an object that has it as `content`.
+fn text_of(token: &Value) -> Option<String> {
+    token.as_str().or_else(|| token["content"].as_str()).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -72,7 +101,6 @@ mod tests {
         let settings = settings.expect("settings");
         assert_eq!((settings.add_bos_token, settings.add_eos_token), (Some(true), None));
         assert_eq!((settings.bos.as_deref(), settings.eos.as_deref()), (Some("<s>"), Some("</s>")));
-        assert_eq!((settings.ends(Some(2)), settings.ends(None)), (vec![2], vec![]));
         assert_eq!(read("{}"), Ok(FolderSettings::default()));
         for text in ["", "[", r#"{"bos_token": 1}"#, r#"{"add_bos_token": 1}"#] {
             let error = read(text).expect_err(text).to_string();

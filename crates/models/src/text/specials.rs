@@ -125,8 +125,8 @@ fn cut_at(token: &Special, text: &str, bytes: Range<usize>, spans: &mut Vec<Span
     }
 }
 
-/// The tokens that are found in the text of a GGUF file's tokenizer.
-pub(super) struct GgufSpecials {
+/// The tokens that are found in a text where control tokens are read, and where they are text.
+pub(super) struct BothSpecials {
     /// Where control tokens are read.
     all: Specials,
     /// Those that a user defined alone: they are text, whoever writes them.
@@ -135,12 +135,20 @@ pub(super) struct GgufSpecials {
     control: Vec<bool>,
 }
 
-impl GgufSpecials {
-    pub fn new(vocabulary: &Vocabulary<'_>, kinds: &[TokenKind]) -> Result<GgufSpecials, TextError> {
-        let of_kinds = |wanted: &[TokenKind]| {
-            Specials::with_spaces(vocabulary.tokens, kinds, wanted, |token| vocabulary.takes_spaces(token))
-        };
-        Ok(GgufSpecials {
+impl BothSpecials {
+    /// Of a GGUF file's tokenizer.
+    pub fn new(vocabulary: &Vocabulary<'_>, kinds: &[TokenKind]) -> Result<BothSpecials, TextError> {
+        BothSpecials::of(vocabulary.tokens, kinds, |token| vocabulary.takes_spaces(token))
+    }
+
+    /// Of tokens with their kinds; `takes_spaces` tells which take the spaces after them along.
+    pub fn of(
+        tokens: &[&str],
+        kinds: &[TokenKind],
+        takes_spaces: impl Fn(&str) -> bool,
+    ) -> Result<BothSpecials, TextError> {
+        let of_kinds = |wanted: &[TokenKind]| Specials::with_spaces(tokens, kinds, wanted, &takes_spaces);
+        Ok(BothSpecials {
             all: of_kinds(&[TokenKind::Control, TokenKind::UserDefined, TokenKind::Unknown])?,
             defined: of_kinds(&[TokenKind::UserDefined])?,
             control: kinds.iter().map(|&kind| kind == TokenKind::Control).collect(),
@@ -177,7 +185,7 @@ fn text_fragment(text: &str) -> Option<Fragment<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fragment, GgufSpecials, Specials};
+    use super::{BothSpecials, Fragment, Specials};
     use crate::text::vocabulary::TokenKind::{Control, Normal, UserDefined};
     use crate::text::vocabulary::Vocabulary;
 
@@ -204,7 +212,7 @@ mod tests {
         let tokens = ["<|end|>", "<s>", "<t>"];
         let vocabulary =
             Vocabulary { tokens: &tokens, name: "Phi-3 mini", model: "llama", ..Vocabulary::default() };
-        let specials = GgufSpecials::new(&vocabulary, &[Control, Control, UserDefined]).expect("few tokens");
+        let specials = BothSpecials::new(&vocabulary, &[Control, Control, UserDefined]).expect("few tokens");
         let text = "<|end|> \n a<s> b<t> c";
         let (a, b, c) = (Fragment::Text("a"), Fragment::Text(" b"), Fragment::Text("c"));
         let [end, s, t] = [0, 1, 2].map(Fragment::Token);

@@ -23,7 +23,6 @@ pub struct TextTokenizer {
     kinds: Vec<TokenKind>,
     /// Finds control tokens.
     control: Specials,
-    end_of_sequence: Vec<u32>,
     bos: Option<u32>,
     eos: Option<u32>,
     frame: Frame,
@@ -35,7 +34,6 @@ pub(super) struct Parts<'p> {
     pub pieces: Pieces,
     pub tokens: &'p [&'p str],
     pub kinds: Vec<TokenKind>,
-    pub end_of_sequence: Vec<u32>,
     pub bos: Option<u32>,
     pub eos: Option<u32>,
     pub frame: Frame,
@@ -65,7 +63,6 @@ impl TextTokenizer {
             pieces,
             tokens,
             kinds: checked.kinds,
-            end_of_sequence: vocabulary.end_of_sequence(),
             bos,
             eos,
             frame: Frame::new(before, after, true),
@@ -80,7 +77,6 @@ impl TextTokenizer {
             ids: with_text.map(|(id, &token)| (token.to_owned(), id)).collect(),
             control: Specials::new(parts.tokens, &parts.kinds, &[TokenKind::Control])?,
             kinds: parts.kinds,
-            end_of_sequence: parts.end_of_sequence,
             bos: parts.bos,
             eos: parts.eos,
             frame: parts.frame,
@@ -168,11 +164,6 @@ impl TextTokenizer {
     /// The id of a token by its text as the vocabulary spells it.
     pub fn token_id(&self, token: &str) -> Option<u32> {
         self.ids.get(token).copied()
-    }
-
-    /// Whether this token ends an answer: the file's own, or a control token known to do so.
-    pub fn is_end(&self, id: u32) -> bool {
-        self.end_of_sequence.contains(&id)
     }
 
     /// Whether this token is structure and no text.

@@ -4,7 +4,7 @@
 use super::error::TextError;
 use super::json_tokenizer::{self, frame};
 use super::pre_tokenizer_rules::{GPT2, ROWS};
-use super::sentencepiece_file::SentencePieceFile;
+use super::sentencepiece_file::{NEVER, SentencePieceFile};
 use super::settings::FolderSettings;
 use super::vocabulary::TokenKind;
 use pumice_import::{GgufStrings, GgufValue};
@@ -48,7 +48,11 @@ impl TokenizerFiles<'_> {
             }
             (_, Some((file, bytes))) => {
                 let inner = json.as_ref().map(|(_, inner)| inner);
-                self.pieces(bytes, inner).map(Some).map_err(|problem| named(file, problem))
+                let mut read = SentencePieceFile::read(bytes).map_err(|problem| named(file, problem))?;
+                if inner.is_none() {
+                    read.add(&self.settings.added)?;
+                }
+                self.pieces(read, inner).map(Some).map_err(|problem| named(file, problem))
             }
             (Some((file, _)), None) => {
                 let problem =
@@ -85,34 +89,33 @@ impl TokenizerFiles<'_> {
     }
 
     /// Of SentencePiece's BPE; `json` may have more tokens, and says what they are.
-    fn pieces(&self, bytes: &[u8], json: Option<&Tokenizer>) -> Result<VocabularyKeys, String> {
-        let file = SentencePieceFile::read(bytes)?;
+    fn pieces(
+        &self,
+        mut file: SentencePieceFile,
+        json: Option<&Tokenizer>,
+    ) -> Result<VocabularyKeys, String> {
         if file.model_type != 2 || file.treat_whitespace_as_suffix || file.charsmap.is_some() {
             return Err(
                 "is no BPE, or changes characters, which GGUF files of this kind do not say".to_owned()
             );
         }
-        let (mut tokens, mut kinds, mut scores) = (file.tokens, file.kinds, file.scores);
         if let Some(inner) = json {
             let (all, added) = json_tokenizer::vocabulary(inner)?;
             for (id, (token, kind)) in all.into_iter().zip(added).enumerate() {
-                if id >= tokens.len() {
-                    tokens.push(token);
-                    kinds.push(kind);
-                    scores.push(-1000.0);
+                if id >= file.tokens.len() {
+                    file.tokens.push(token);
+                    file.kinds.push(kind);
+                    file.scores.push(NEVER);
                 } else if matches!(kind, TokenKind::Control | TokenKind::UserDefined) {
-                    (tokens[id], kinds[id]) = (token, kind);
+                    (file.tokens[id], file.kinds[id]) = (token, kind);
                 }
             }
         }
-        let special = |given: &Option<String>, own: Option<u32>| match given {
-            Some(token) => tokens.iter().position(|t| t == token).map(|id| id as u32),
-            None => own,
-        };
-        let (bos, eos) = (special(&self.settings.bos, file.bos), special(&self.settings.eos, file.eos));
+        let (bos, eos) = file.ends(self.settings)?;
+        let (tokens, kinds, mut scores) = (file.tokens, file.kinds, file.scores);
         let unknown = kinds.iter().position(|kind| *kind == TokenKind::Unknown);
         let mut keys = Keys::of("llama", "default");
-        scores.resize(scores.len().max(self.rows as usize), -1000.0);
+        scores.resize(scores.len().max(self.rows as usize), NEVER);
         keys.tokens(tokens, kinds, self.rows);
         keys.put("scores", scores);
         if let Some(id) = unknown {

@@ -13,7 +13,7 @@ pub(super) const FAMILY: Family = Family {
     model_types: &["cohere"],
     describe,
     names: &COMMON,
-    ignored: &[],
+    ignored: &[("model_max_length", "the context of the model counts")],
     sizes: &COMMON_SIZES,
     gguf: Gguf { keys: KEYS, flags: FLAGS, ..gguf("command-r", true) },
 };

@@ -16,7 +16,7 @@ pub(super) const FAMILY: Family = Family {
     model_types: &["gemma2"],
     describe,
     names: &NAMES,
-    ignored: &[],
+    ignored: &[("sliding_window_size", "sliding_window says it")],
     sizes: &COMMON_SIZES,
     gguf: Gguf { keys: CAPS, ..gguf("gemma2", false) },
 };

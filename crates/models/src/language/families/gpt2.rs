@@ -22,6 +22,10 @@ const IGNORED: &[(&str, &str)] = &[
     ("embd_pdrop", "training"),
     ("attn_pdrop", "training"),
     ("n_ctx", "an older name of n_positions"),
+    ("n_special", "how it was trained"),
+    ("predict_special_tokens", "how it was trained"),
+    ("output_past", "how it is run"),
+    ("reorder_and_upcast_attn", "how products are rounded"),
     ("summary_type", "a head for classes"),
     ("summary_use_proj", "a head for classes"),
     ("summary_proj_to_labels", "a head for classes"),
@@ -38,11 +42,13 @@ const SIZES: SizeKeys = SizeKeys {
 };
 
 const NAMES: Names = Names {
-    embedding: "transformer.wte",
-    positions: "transformer.wpe",
-    norm: "transformer.ln_f",
+    // Its makers' files have none.
+    prefixes: &["transformer.", ""],
+    embedding: "wte",
+    positions: "wpe",
+    norm: "ln_f",
     output: "lm_head",
-    layers: "transformer.h",
+    layers: "h",
     of_layer: &[
         (LayerWeight::AttentionNorm, "ln_1"),
         (LayerWeight::QueryKeyValue, "attn.c_attn"),
@@ -59,7 +65,6 @@ const EPS: &[(&str, &str)] = &[("attention.layer_norm_epsilon", "layer_norm_epsi
 fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {
     keys.expect_flag("scale_attn_weights", true)?;
     keys.expect_flag("scale_attn_by_inverse_layer_idx", false)?;
-    keys.expect_flag("add_cross_attention", false)?;
     let norm = Norm::layer(eps(keys, "layer_norm_epsilon")?, true);
     let heads = (basics.heads, basics.kv_heads, basics.width);
     let mut layer = Layer::llama(heads, Rotation::new(10_000.0, 0, false), basics.feed, norm.eps);

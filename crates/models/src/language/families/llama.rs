@@ -11,7 +11,7 @@ pub(super) const FAMILY: Family = Family {
     model_types: &["llama"],
     describe,
     names: &COMMON,
-    ignored: &[],
+    ignored: &[("is_llama_config", "which program trained it")],
     sizes: &COMMON_SIZES,
     gguf: Gguf { flags: FLAGS, ..gguf("llama", true) },
 };
@@ -19,6 +19,7 @@ pub(super) const FAMILY: Family = Family {
 const FLAGS: &[(&str, &str)] = &[("blk.0.attn_q.bias", "attention_bias"), ("blk.0.ffn_up.bias", "mlp_bias")];
 
 fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {
+    keys.expect_flag("rope_interleaved", false)?;
     let eps = eps(keys, "rms_norm_eps")?;
     let mut layer = basics.llama(keys, Style::HALVES, eps)?;
     read_attention_bias(keys, &mut layer)?;

@@ -24,6 +24,12 @@ const IGNORED: &[(&str, &str)] = &[
 ];
 
 fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {
+    for bias in ["attention_bias", "mlp_bias", "lm_head_bias"] {
+        keys.expect_flag(bias, false)?;
+    }
+    // Published files have 1. Their names say what would be otherwise: which layers see all, how positions stretch.
+    keys.expect_one("full_attn_mod")?;
+    keys.expect_one("interpolate_factor")?;
     let eps = eps(keys, "rms_norm_eps")?;
     let mut layer = basics.llama(keys, Style::HALVES, eps)?;
     layer.attention.window = keys.count_if_any("sliding_window")?;

@@ -17,6 +17,7 @@ pub(super) const FAMILY: Family = Family {
 };
 
 fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {
+    keys.expect_flag("use_mrope", false)?;
     let eps = eps(keys, "rms_norm_eps")?;
     let mut layer = basics.llama(keys, Style::HALVES, eps)?;
     layer.attention.bias = true;
@@ -31,7 +32,6 @@ fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelErro
 /// # Errors
 /// As of [`Basics::windows`].
 pub(super) fn windows(basics: &Basics, keys: &Keys<'_>) -> Result<Vec<Option<u64>>, ModelError> {
-    let (uses, first) = (keys.flag("use_sliding_window", false)?, keys.get("max_window_layers"));
-    let first = first.and_then(serde_json::Value::as_u64).unwrap_or(0);
-    basics.windows(keys, |i| uses && i as u64 >= first)
+    let (uses, first) = (keys.flag("use_sliding_window", false)?, keys.place_if_any("max_window_layers")?);
+    basics.windows(keys, |i| uses && i as u64 >= first.unwrap_or(0))
 }

@@ -17,7 +17,11 @@ pub(super) const FAMILY: Family = Family {
     gguf: Gguf { keys: EPS, ..gguf("starcoder2", false) },
 };
 
-const IGNORED: &[(&str, &str)] = &[("residual_dropout", "training"), ("embedding_dropout", "training")];
+const IGNORED: &[(&str, &str)] = &[
+    ("residual_dropout", "training"),
+    ("embedding_dropout", "training"),
+    ("rms_norm_eps", "its norms are layer norms, with an ε of their own"),
+];
 
 const NAMES: Names =
     Names { of_layer: &[(LayerWeight::Up, "mlp.c_fc"), (LayerWeight::Down, "mlp.c_proj")], ..COMMON };
@@ -25,6 +29,8 @@ const NAMES: Names =
 const EPS: &[(&str, &str)] = &[("attention.layer_norm_epsilon", "norm_epsilon")];
 
 fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {
+    keys.expect_text("mlp_type", "default")?;
+    keys.expect_text("norm_type", "layer_norm")?;
     let norm = Norm::layer(eps(keys, "norm_epsilon")?, true);
     let mut layer = basics.llama(keys, Style::HALVES, norm.eps)?;
     layer.before_attention = Some(norm);

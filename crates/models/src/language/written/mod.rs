@@ -37,7 +37,7 @@ pub(super) fn written(folder: &LanguageFolder, read: &Read) -> Result<Written, M
     let Read { family, config, .. } = read;
     check_architecture(folder, family)?;
     let source = folder.weights()?;
-    let roles = Roles::of(config, &FolderWeights { names: family.names, source: source.as_ref() })?;
+    let roles = Roles::of(config, &FolderWeights::of(family.names, source.as_ref())?)?;
     if roles.has_own_heads {
         return Err(folder.wrong(
             CONFIG,
