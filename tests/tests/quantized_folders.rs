@@ -40,11 +40,12 @@ fn apart(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max) / range
 }
 
-/// How many tensors there are in each encoding.
+/// Encodings of the tensors, in an order of their own.
 fn encodings(model: &Model) -> Vec<Encoding> {
-    let names = model.weights.names();
+    // Factors of angles stand in a folder's configuration.
+    let names = model.weights.names().into_iter().filter(|name| !name.starts_with("rope_"));
     let mut all: Vec<Encoding> =
-        names.into_iter().map(|name| model.weights.describe(name).expect("there").encoding).collect();
+        names.map(|name| model.weights.describe(name).expect("there").encoding).collect();
     all.sort_unstable_by_key(|encoding| encoding.name());
     all
 }
@@ -67,9 +68,9 @@ fn a_folder_is_as_the_file_that_convert_writes() {
             let encoded = recomputing(opened(&folder, Some(asked)));
             let (stored, got) = (recomputing(opened(&folder, None)), logits(&fixture, &encoded));
             let lost = apart(&got, &logits(&fixture, &stored));
-            // The bf16 of a folder may be f16 as they are.
-            let loses = asked.scheme().is_some();
-            assert!((lost > 0.0 || !loses) && lost < 0.5, "{} {asked}: {lost} is lost", folder.display());
+            // Most weights in bf16 are ones in f16.
+            let is_exact = lost == 0.0 && asked.plain().is_some();
+            assert!(is_exact || (lost > 0.0 && lost < 0.5), "{} {asked}: {lost} is lost", folder.display());
             // Not every family has files, and those of GPT-2 have its matrices turned.
             let Ok(path) = converted(&folder, asked) else { continue };
             let file = recomputing(opened(&path, None));
@@ -83,7 +84,7 @@ fn a_folder_is_as_the_file_that_convert_writes() {
             compared += 1;
         }
     }
-    assert!(compared >= 3 * 15, "{compared} compared");
+    assert!(compared >= 3 * 14, "{compared} compared");
 }
 
 #[test]
