@@ -7,22 +7,22 @@ use crate::decoder::{
 };
 use crate::error::ModelError;
 use pumice_import::{Relaid, RelaidWeights, WeightSource};
-use pumice_types::Encoding;
-use std::cell::{Cell, RefCell};
+use pumice_types::{Encoding, Tensor};
+use std::cell::RefCell;
 
 /// Tensors by their places.
 pub(super) struct Roles {
     /// Each with its name in the source that was asked.
     all: Vec<(WeightRole, Part, String)>,
-    /// Whether each head's part of a norm is a tensor of its own.
-    pub has_own_heads: bool,
+    /// Norms of which each head's part is a tensor of its own, with the names of these in their order.
+    heads: Vec<(WeightRole, Vec<String>)>,
 }
 
 /// Weights that note what a graph asks for.
 struct Noted<'w> {
     inner: &'w dyn DecoderWeights,
     all: RefCell<Vec<(WeightRole, Part, String)>>,
-    has_own_heads: Cell<bool>,
+    heads: RefCell<Vec<(WeightRole, Vec<String>)>>,
 }
 
 impl DecoderWeights for Noted<'_> {
@@ -44,9 +44,14 @@ impl DecoderWeights for Noted<'_> {
     }
 
     fn name_of_head(&self, role: WeightRole, head: u64) -> Option<String> {
-        let name = self.inner.name_of_head(role, head);
-        self.has_own_heads.set(self.has_own_heads.get() || name.is_some());
-        name
+        let name = self.inner.name_of_head(role, head)?;
+        let mut norms = self.heads.borrow_mut();
+        match norms.iter_mut().find(|(known, _)| *known == role) {
+            Some((_, heads)) if heads.contains(&name) => {}
+            Some((_, heads)) => heads.push(name.clone()),
+            None => norms.push((role, vec![name.clone()])),
+        }
+        Some(name)
     }
 }
 
@@ -56,9 +61,9 @@ impl Roles {
     /// # Errors
     /// A graph that does not build.
     pub fn of(config: &DecoderConfig, weights: &dyn DecoderWeights) -> Result<Roles, ModelError> {
-        let noted = Noted { inner: weights, all: RefCell::default(), has_own_heads: Cell::default() };
+        let noted = Noted { inner: weights, all: RefCell::default(), heads: RefCell::default() };
         recompute_graph_of("written", config, &noted)?;
-        Ok(Roles { all: noted.all.into_inner(), has_own_heads: noted.has_own_heads.get() })
+        Ok(Roles { all: noted.all.into_inner(), heads: noted.heads.into_inner() })
     }
 
     /// Their names in a source.
@@ -96,9 +101,27 @@ pub(super) fn relaid(
         };
         relaid.push((gguf_name(*role, *part), name, how));
     }
+    let stacked = |(role, names): &(WeightRole, Vec<String>)| Ok((*role, stacked(source.as_ref(), names)?));
+    let norms = roles.heads.iter().map(stacked).collect::<Result<Vec<_>, ModelError>>()?;
     let mut weights = RelaidWeights::of(source);
     relaid.into_iter().try_for_each(|(to, name, how)| weights.show(&to, name, how))?;
+    for (role, norm) in norms {
+        norm.into_iter().for_each(|norm| weights.give(&gguf_name(role, Part::Weight), norm));
+    }
     Ok(weights)
+}
+
+/// Tensors as the rows of one; none where they are not alike.
+fn stacked(source: &dyn WeightSource, names: &[String]) -> Result<Option<Tensor>, ModelError> {
+    let rows = names.iter().map(|name| source.load(name)).collect::<Result<Vec<Tensor>, _>>()?;
+    let Some(first) = rows.first() else { return Ok(None) };
+    let is_alike = |row: &Tensor| (row.encoding(), row.shape()) == (first.encoding(), first.shape());
+    if !rows.iter().all(is_alike) {
+        return Ok(None);
+    }
+    let shape = [&[rows.len() as u64], first.shape()].concat();
+    let bytes = rows.iter().flat_map(Tensor::bytes).copied().collect();
+    Ok(Tensor::from_bytes(first.encoding(), &shape, bytes).ok())
 }
 
 /// Whether rows of a weight are what rotates.
