@@ -5,7 +5,7 @@ use pumice_import::{GgufValue, GgufWriter};
 use pumice_models::decoder::Factors;
 use pumice_models::{LanguageModel, LanguageOptions};
 use pumice_types::DType;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A file of one layer with these keys in place of, or beside, its own; the error of opening it.
 fn open(name: &str, keys: &[(&str, GgufValue)]) -> Result<LanguageModel, String> {
@@ -161,6 +161,27 @@ fn yarn_is_read_and_what_belongs_to_others_is_not() {
     ] {
         let error = with(&[(key, value)]).err().expect(key);
         assert!(error.contains(&format!("`{key}`")) && error.contains("keys-yarn.gguf"), "{error}");
+    }
+}
+
+/// Converters wrote `use_parallel_residual` into files of models whose configuration does not say it.
+#[test]
+fn stablelm_has_parts_beside_each_other_where_the_second_has_no_norm() {
+    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/tiny_decoders");
+    for (name, is_parallel) in [("stablelm", false), ("stablelm12", true)] {
+        let mut bytes = std::fs::read(folders.join(name).join("model.gguf")).expect("there");
+        let key = b"stablelm.use_parallel_residual";
+        let at = bytes.windows(key.len()).position(|found| found == key).expect("it says so");
+        // A number for the type stands between.
+        let value = bytes[at + key.len() + 4];
+        assert_eq!(value, u8::from(is_parallel));
+        for said in [0, 1] {
+            let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("keys-{name}.gguf"));
+            bytes[at + key.len() + 4] = said;
+            std::fs::write(&path, &bytes).expect("written");
+            let model = LanguageModel::open(&path, &LanguageOptions::default()).expect("opens");
+            assert_eq!(model.config.layers[0].parallel, is_parallel, "{name}");
+        }
     }
 }
 
