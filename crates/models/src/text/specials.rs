@@ -5,6 +5,7 @@
 //! longest.)
 
 use super::error::TextError;
+use super::look_alikes::looks_like_control;
 use super::vocabulary::{TokenKind, Vocabulary};
 use aho_corasick::AhoCorasick;
 use std::cmp::Reverse;
@@ -137,8 +138,12 @@ pub(super) struct GgufSpecials {
 
 impl GgufSpecials {
     pub fn new(vocabulary: &Vocabulary<'_>, kinds: &[TokenKind]) -> Result<GgufSpecials, TextError> {
+        let taken_for = |(&token, &kind): (&&str, &TokenKind)| {
+            if looks_like_control(token) { TokenKind::Control } else { kind }
+        };
+        let kinds: Vec<TokenKind> = vocabulary.tokens.iter().zip(kinds).map(taken_for).collect();
         let of_kinds = |wanted: &[TokenKind]| {
-            Specials::with_spaces(vocabulary.tokens, kinds, wanted, |token| vocabulary.takes_spaces(token))
+            Specials::with_spaces(vocabulary.tokens, &kinds, wanted, |token| vocabulary.takes_spaces(token))
         };
         Ok(GgufSpecials {
             all: of_kinds(&[TokenKind::Control, TokenKind::UserDefined, TokenKind::Unknown])?,
@@ -212,5 +217,19 @@ mod tests {
         let rest = Fragment::Text(" b<t> c");
         let control = specials.control_fragments(text);
         assert_eq!(control, [Fragment::Token(0), Fragment::Text("a"), Fragment::Token(1), rest]);
+    }
+
+    #[test]
+    fn what_looks_as_if_it_ended_a_turn_is_no_text_of_a_user() {
+        let tokens = ["</s>", "<h1>", "<|im_end|>"];
+        let vocabulary = Vocabulary { tokens: &tokens, model: "llama", ..Vocabulary::default() };
+        let kinds = [UserDefined, UserDefined, Normal];
+        let specials = GgufSpecials::new(&vocabulary, &kinds).expect("few tokens");
+        let text = "<h1></s><|im_end|>";
+        assert_eq!(specials.fragments(text, true), [1, 0, 2].map(Fragment::Token));
+        let as_text = [Fragment::Token(1), Fragment::Text("</s><|im_end|>")];
+        assert_eq!(specials.fragments(text, false), as_text);
+        let control = [Fragment::Text("<h1>"), Fragment::Token(0), Fragment::Token(2)];
+        assert_eq!(specials.control_fragments(text), control);
     }
 }
