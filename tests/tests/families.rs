@@ -219,7 +219,7 @@ fn every_family_has_a_folder() {
     families.sort_unstable();
     families.dedup();
     assert_eq!(families.len(), 16, "{families:?}");
-    assert_eq!(cases.iter().map(|case| case.sources().len()).sum::<usize>(), cases.len() + 16);
+    assert_eq!(cases.iter().map(|case| case.sources().len()).sum::<usize>(), cases.len() + 20);
 }
 
 #[test]

@@ -78,13 +78,16 @@ fn a_folder_is_as_the_file_that_convert_writes() {
             if folder.ends_with("gpt2") {
                 continue;
             }
-            assert_eq!(encodings(&encoded), encodings(&file), "{} {asked}", folder.display());
+            // A file has the norms of all heads in one tensor.
+            if !folder.ends_with("stablelm12") {
+                assert_eq!(encodings(&encoded), encodings(&file), "{} {asked}", folder.display());
+            }
             let apart = apart(&got, &logits(&fixture, &file));
             assert!(apart < 1e-5, "{} {asked}: {apart} from the file", folder.display());
             compared += 1;
         }
     }
-    assert!(compared >= 3 * 14, "{compared} compared");
+    assert!(compared >= 3 * 17, "{compared} compared");
 }
 
 #[test]

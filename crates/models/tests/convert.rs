@@ -185,21 +185,25 @@ fn what_is_not_written_is_refused() {
 }
 
 /// Families whose folder and file, by llama.cpp's converter, are among the data.
-const FAMILIES: [&str; 14] = [
+const FAMILIES: [&str; 18] = [
     "cohere",
     "falcon3",
     "gemma2",
+    "gemma3_4b",
+    "glm4",
     "gpt2",
     "granite",
     "llama",
     "llama3",
     "llama_bias",
+    "ministral3",
     "olmo2",
     "phi3",
     "qwen25",
     "qwen3",
     "smollm3",
     "stablelm",
+    "stablelm12",
 ];
 
 /// Folders become what llama.cpp's converter makes of them: the same tensors under the same names, the same settings.
@@ -237,13 +241,36 @@ fn folders_become_what_the_public_converter_makes() {
     }
 }
 
+/// YaRN is written as the configuration has it, of every family; what comes out is read again and compared.
+#[test]
+fn yarn_of_a_folder_is_in_its_file() {
+    let scratch = Scratch::new("yarn");
+    fs::copy(tiny("qwen25").join("model.safetensors"), scratch.0.join("model.safetensors")).expect("copied");
+    let config = fs::read_to_string(tiny("qwen25").join("config.json")).expect("read");
+    let write = |scaling: &str| {
+        let said = format!("\"rope_scaling\": {{\"type\": \"yarn\", \"factor\": 4.0, {scaling}}}");
+        fs::write(scratch.0.join("config.json"), config.replace("\"rope_scaling\": null", &said))
+            .expect("written");
+        Conversion::open(&scratch.0, DType::BF16.into())
+    };
+    let conversion = write("\"original_max_position_embeddings\": 32").expect("planned");
+    let file = GgufModel::open(scratch.write("yarn.gguf", &conversion)).expect("opened");
+    let number = |key: &str| file.metadata().get(&format!("qwen2.rope.scaling.{key}"))?.number();
+    assert_eq!(file.metadata().str("qwen2.rope.scaling.type").expect("there"), "yarn");
+    assert_eq!([number("factor"), number("original_context_length")], [Some(4.0), Some(32.0)]);
+    assert_eq!(number("yarn_beta_fast"), None);
+    // Files of this architecture have no key for it.
+    let refused = write("\"original_max_position_embeddings\": 32, \"attention_factor\": 1.5");
+    let error = refused.err().expect("refused").to_string();
+    assert!(error.contains("rotary positions"), "{error}");
+}
+
 #[test]
 fn folders_that_no_file_can_say_are_refused_by_name() {
     for (name, said) in [
         ("mistral", "is of Mistral"),
-        ("ministral3", "is of Ministral 3"),
-        ("glm4", "is of GLM"),
-        ("stablelm12", "norms of single heads"),
+        ("gemma3", "an attention"),
+        ("qwen2", "windows"),
         ("phi4", "rotary positions"),
     ] {
         let Err(error) = Conversion::open(tiny(name), DType::F16.into()) else { panic!("{name} is written") };

@@ -2,6 +2,7 @@
 
 use pumice_import::fuzz::within_memory;
 use pumice_import::{GgufValue, GgufWriter};
+use pumice_models::decoder::Factors;
 use pumice_models::{Conversion, LanguageModel, LanguageOptions};
 use pumice_types::{DType, Scheme};
 use std::path::{Path, PathBuf};
@@ -133,6 +134,66 @@ fn any_even_count_of_elements_rotates() {
         let model = open("rotated", &keys).unwrap_or_else(|e| panic!("{rotated} of {width}: {e}"));
         let rotary = model.config.layers[0].attention.rotary.as_ref().expect("positions");
         assert_eq!(rotary.rotated, u64::from(rotated), "of {width}");
+    }
+}
+
+/// Any architecture may have YaRN. Its magnitude is 1 + ln(factor) / 10; the key by which that is divided is not read
+/// by llama.cpp where it does not say so, and `attn_factor` multiplies it.
+#[test]
+fn yarn_is_read_and_what_belongs_to_others_is_not() {
+    let with = |more: &[(&str, GgufValue)]| {
+        let yarn = [
+            ("llama.rope.scaling.type", GgufValue::from("yarn")),
+            ("llama.rope.scaling.factor", 4f32.into()),
+            ("llama.rope.scaling.original_context_length", 16u32.into()),
+        ];
+        open("yarn", &[&yarn, more].concat())
+    };
+    let rotation = |more: &[(&str, GgufValue)]| {
+        with(more).expect("opens").config.layers[0].attention.rotary.clone().expect("rotates")
+    };
+    let plain = rotation(&[]);
+    assert!((plain.magnitude - 1.138_629_4).abs() < 1e-6, "{plain:?}");
+    // Of two pairs the first turns as it did, the other a quarter as far.
+    assert_eq!(plain.factors, Factors::Given(vec![1.0, 4.0]));
+    assert_eq!(rotation(&[("llama.rope.scaling.yarn_ext_factor", 1f32.into())]), plain);
+    let half = rotation(&[("llama.rope.scaling.attn_factor", 0.5f32.into())]);
+    assert!((half.magnitude - 0.569_314_7).abs() < 1e-6, "{half:?}");
+    let longer = rotation(&[("llama.rope.scaling.original_context_length", 4096u32.into())]);
+    assert_ne!(longer.factors, plain.factors);
+    let fast = rotation(&[("llama.rope.scaling.yarn_beta_fast", 1e-3f32.into())]);
+    assert_ne!(fast.factors, plain.factors);
+    for (key, value) in [
+        ("llama.rope.scaling.yarn_log_multiplier", GgufValue::from(1f32)),
+        ("llama.attention.temperature_scale", 0.1f32.into()),
+        ("llama.rope.scaling.yarn_ext_factor", 0f32.into()),
+        ("llama.rope.scaling.yarn_beta_fast", f32::NAN.into()),
+        ("llama.rope.scaling.yarn_beta_slow", (-1f32).into()),
+        ("llama.rope.scaling.original_context_length", (-1i32).into()),
+    ] {
+        let error = with(&[(key, value)]).err().expect(key);
+        assert!(error.contains(&format!("`{key}`")) && error.contains("keys-yarn.gguf"), "{error}");
+    }
+}
+
+/// Converters wrote `use_parallel_residual` into files of models whose configuration does not say it.
+#[test]
+fn stablelm_has_parts_beside_each_other_where_the_second_has_no_norm() {
+    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/tiny_decoders");
+    for (name, is_parallel) in [("stablelm", false), ("stablelm12", true)] {
+        let mut bytes = std::fs::read(folders.join(name).join("model.gguf")).expect("there");
+        let key = b"stablelm.use_parallel_residual";
+        let at = bytes.windows(key.len()).position(|found| found == key).expect("it says so");
+        // A number for the type stands between.
+        let value = bytes[at + key.len() + 4];
+        assert_eq!(value, u8::from(is_parallel));
+        for said in [0, 1] {
+            let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("keys-{name}.gguf"));
+            bytes[at + key.len() + 4] = said;
+            std::fs::write(&path, &bytes).expect("written");
+            let model = LanguageModel::open(&path, &LanguageOptions::default()).expect("opens");
+            assert_eq!(model.config.layers[0].parallel, is_parallel, "{name}");
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Ids of 10,000 lines by published tokenizers, which are not in the repository: tests/reference/tokenizer_lines.py
 //! writes them into the folder that PUMICE_TOKENIZER_LINES names.
 
-use pumice_models::{FolderSettings, TextTokenizer, Vocabulary};
+use pumice_models::{FolderSettings, LanguageModel, LanguageOptions, TextTokenizer, Vocabulary};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -49,6 +49,7 @@ fn tokenizer(case: &Case, bytes: &[u8]) -> Result<TextTokenizer, String> {
     let made = match case.kind.as_str() {
         "json" => TextTokenizer::from_json(file, std::str::from_utf8(bytes).expect("text"), &settings),
         "model" => TextTokenizer::from_sentencepiece(file, bytes, &settings),
+        "file" => return of_model(std::str::from_utf8(bytes).expect("a path")),
         _ => {
             let lists: Lists = serde_json::from_slice(bytes).expect("lists");
             let texts = |texts: &'static [String]| texts.iter().map(String::as_str).collect::<Vec<_>>();
@@ -67,6 +68,12 @@ fn tokenizer(case: &Case, bytes: &[u8]) -> Result<TextTokenizer, String> {
         }
     };
     made.map_err(|e| e.to_string().chars().take(120).collect())
+}
+
+/// The tokenizer in a model's file.
+fn of_model(path: &str) -> Result<TextTokenizer, String> {
+    let model = LanguageModel::open(path, &LanguageOptions::default());
+    model.and_then(|model| model.tokenizer()).map_err(|e| e.to_string())
 }
 
 fn read_ids(bytes: &[u8]) -> Vec<Vec<u32>> {

@@ -32,6 +32,8 @@ pub(crate) struct Gguf {
     pub architecture: &'static str,
     /// Keys of its own, and what a `config.json` calls them.
     pub keys: &'static [(&'static str, &'static str)],
+    /// Keys of its own that are rotary settings, and what `rope_parameters` call them.
+    pub rotary: &'static [(&'static str, &'static str)],
     /// Tensors that are there where a flag of `config.json` is true.
     pub flags: &'static [(&'static str, &'static str)],
     /// Whether neighbours rotate as pairs.
@@ -40,7 +42,7 @@ pub(crate) struct Gguf {
 
 /// Of an architecture that has nothing of its own.
 pub(crate) const fn gguf(architecture: &'static str, interleaved: bool) -> Gguf {
-    Gguf { architecture, keys: &[], flags: &[], interleaved }
+    Gguf { architecture, keys: &[], rotary: &[], flags: &[], interleaved }
 }
 
 impl SizeKeys {

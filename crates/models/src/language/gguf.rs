@@ -25,6 +25,14 @@ pub(super) const COMMON: &[(&str, &str)] = &[
     ("rope.freq_base", "rope_theta"),
 ];
 
+/// Settings of YaRN, and what `rope_parameters` call them.
+pub(super) const YARN: &[(&str, &str)] = &[
+    ("rope.scaling.factor", "factor"),
+    ("rope.scaling.original_context_length", "original_max_position_embeddings"),
+    ("rope.scaling.yarn_beta_fast", "beta_fast"),
+    ("rope.scaling.yarn_beta_slow", "beta_slow"),
+];
+
 /// Keys that say nothing about values, or that are looked at here.
 const READ: &[&str] = &[
     "attention.value_length",
@@ -32,6 +40,8 @@ const READ: &[&str] = &[
     "rope.scaling.type",
     "rope.scaling.factor",
     "rope.scaling.original_context_length",
+    "rope.scaling.yarn_beta_fast",
+    "rope.scaling.yarn_beta_slow",
     "rope.scaling.attn_factor",
     "rope.scaling.finetuned",
     "tensor_data_layout",
@@ -103,8 +113,10 @@ impl GgufSettings<'_> {
     pub fn said(&self, family: &Family) -> Result<Said, ModelError> {
         let mut said = Said { map: Map::new(), own: Vec::new(), is_strict: true };
         let prefix = format!("{}.", self.architecture);
+        let is_read =
+            |name: &str| READ.contains(&name) || self.gguf.rotary.iter().any(|(own, _)| *own == name);
         for (key, value) in self.file.metadata().iter() {
-            let Some(name) = key.strip_prefix(&prefix).filter(|name| !READ.contains(name)) else { continue };
+            let Some(name) = key.strip_prefix(&prefix).filter(|name| !is_read(name)) else { continue };
             let known = self.gguf.keys.iter().chain(COMMON).find(|(own, _)| *own == name);
             if self.does_nothing(name, value, known.is_some()) {
                 continue;
@@ -136,6 +148,7 @@ impl GgufSettings<'_> {
                 is(0.0) || number.zip(self.number("context_length")).is_some_and(|(x, all)| x >= all)
             }
             _ if is_known => false,
+            "rope.scaling.yarn_ext_factor" => is(1.0),
             "attention.causal" => matches!(value, GgufValue::Bool(true)),
             "use_parallel_residual" => matches!(value, GgufValue::Bool(false)),
             "attention.scale" => is(0.0) || self.width().is_some_and(|width| is(width.sqrt().recip())),
@@ -179,13 +192,44 @@ impl GgufSettings<'_> {
                 settings.insert("rope_type".to_owned(), "linear".into());
                 settings.insert("factor".to_owned(), json!(factor));
             }
+            ("yarn", Some(_)) => self.yarn(&mut settings, said)?,
             (other, _) => {
                 let problem = format!("is {other}, and files that scale positions so are not read here");
                 return Err(self.wrong("rope.scaling.type", problem));
             }
         }
+        self.copy(self.gguf.rotary, &mut settings, said)?;
         if !settings.is_empty() {
             said.map.insert("rope_parameters".to_owned(), settings.into());
+        }
+        Ok(())
+    }
+
+    /// Adds YaRN's settings.
+    fn yarn(&self, settings: &mut Map<String, Value>, said: &mut Said) -> Result<(), ModelError> {
+        settings.insert("rope_type".to_owned(), "yarn".into());
+        // Files do not say the magnitude that the one of `mscale_all_dim` divides.
+        settings.insert("mscale".to_owned(), 1.0.into());
+        self.copy(YARN, settings, said)?;
+        let original = "original_max_position_embeddings";
+        if let (None, Some(context)) = (settings.get(original), self.number("context_length")) {
+            settings.insert(original.to_owned(), exact(context));
+        }
+        Ok(())
+    }
+
+    /// Adds the numbers of these keys to rotary settings, under the other names.
+    fn copy(
+        &self,
+        keys: &[(&str, &str)],
+        settings: &mut Map<String, Value>,
+        said: &mut Said,
+    ) -> Result<(), ModelError> {
+        for (name, to) in keys {
+            let key = self.key(name);
+            let Some(value) = self.file.metadata().get(&key) else { continue };
+            settings.insert((*to).to_owned(), self.value(&key, value)?);
+            said.own.push((format!("rope_parameters.{to}"), key));
         }
         Ok(())
     }
@@ -218,7 +262,7 @@ impl GgufSettings<'_> {
             rotation.factors = Factors::Stored(which);
         }
         if let Some(magnitude) = self.number("rope.scaling.attn_factor") {
-            rotation.magnitude = magnitude as f32;
+            rotation.magnitude *= magnitude as f32;
         }
     }
 

@@ -17,7 +17,7 @@ const MOST: u64 = 1 << 24;
 /// Settings in the words of a `config.json`, with the names that the file itself has for some of them.
 pub(crate) struct Said {
     pub map: Map<String, Value>,
-    /// By name there, the file's own.
+    /// By path there, the file's own name.
     pub own: Vec<(String, String)>,
     /// Whether a key that nobody asks for is refused whatever its value: it is one of the architecture.
     pub is_strict: bool,
@@ -58,8 +58,9 @@ impl<'k> Keys<'k> {
 
     /// What the file calls a key.
     fn shown(&self, key: &str) -> String {
-        let own = self.own.iter().find(|(name, _)| name == key).filter(|_| self.prefix.is_empty());
-        own.map_or_else(|| format!("{}{key}", self.prefix), |(_, own)| own.clone())
+        let path = format!("{}{key}", self.prefix);
+        let own = self.own.iter().find(|(name, _)| *name == path);
+        own.map_or(path, |(_, own)| own.clone())
     }
 
     /// The value of a key, which counts as read; null stands for none.
@@ -76,7 +77,7 @@ impl<'k> Keys<'k> {
             Some(Value::Object(map)) => {
                 let prefix = format!("{}{key}.", self.prefix);
                 let read = Rc::clone(&self.read);
-                Ok(Some(Keys { own: &[], prefix, map, read, ..*self }))
+                Ok(Some(Keys { prefix, map, read, ..*self }))
             }
             Some(other) => Err(self.wrong(key, format!("is {other}, not an object"), GET_AGAIN)),
         }

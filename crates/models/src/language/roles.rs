@@ -3,21 +3,21 @@
 use crate::decoder::{DecoderConfig, DecoderWeights, Part, WeightRole, recompute_graph_of};
 use crate::error::ModelError;
 use pumice_types::Encoding;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 
 /// Tensors by their places.
 pub(super) struct Roles {
     /// Each with its name in the source that was asked.
     pub all: Vec<(WeightRole, Part, String)>,
-    /// Whether each head's part of a norm is a tensor of its own.
-    pub has_own_heads: bool,
+    /// Norms of which each head's part is a tensor of its own, with the names of these in their order.
+    pub heads: Vec<(WeightRole, Vec<String>)>,
 }
 
 /// Weights that note what a graph asks for.
 struct Noted<'w> {
     inner: &'w dyn DecoderWeights,
     all: RefCell<Vec<(WeightRole, Part, String)>>,
-    has_own_heads: Cell<bool>,
+    heads: RefCell<Vec<(WeightRole, Vec<String>)>>,
 }
 
 impl DecoderWeights for Noted<'_> {
@@ -43,9 +43,14 @@ impl DecoderWeights for Noted<'_> {
     }
 
     fn name_of_head(&self, role: WeightRole, head: u64) -> Option<String> {
-        let name = self.inner.name_of_head(role, head);
-        self.has_own_heads.set(self.has_own_heads.get() || name.is_some());
-        name
+        let name = self.inner.name_of_head(role, head)?;
+        let mut norms = self.heads.borrow_mut();
+        match norms.iter_mut().find(|(known, _)| *known == role) {
+            Some((_, heads)) if heads.contains(&name) => {}
+            Some((_, heads)) => heads.push(name.clone()),
+            None => norms.push((role, vec![name.clone()])),
+        }
+        Some(name)
     }
 }
 
@@ -55,9 +60,9 @@ impl Roles {
     /// # Errors
     /// A graph that does not build.
     pub fn of(config: &DecoderConfig, weights: &dyn DecoderWeights) -> Result<Roles, ModelError> {
-        let noted = Noted { inner: weights, all: RefCell::default(), has_own_heads: Cell::default() };
+        let noted = Noted { inner: weights, all: RefCell::default(), heads: RefCell::default() };
         recompute_graph_of("written", config, &noted)?;
-        Ok(Roles { all: noted.all.into_inner(), has_own_heads: noted.has_own_heads.get() })
+        Ok(Roles { all: noted.all.into_inner(), heads: noted.heads.into_inner() })
     }
 
     /// Their names in a source.

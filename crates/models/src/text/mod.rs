@@ -20,6 +20,7 @@ mod jinja;
 mod json;
 mod json_pieces;
 mod json_tokenizer;
+mod look_alikes;
 mod marks;
 pub mod message;
 mod methods;

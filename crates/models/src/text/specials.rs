@@ -5,6 +5,7 @@
 //! longest.)
 
 use super::error::TextError;
+use super::look_alikes::looks_like_control;
 use super::vocabulary::{TokenKind, Vocabulary};
 use aho_corasick::AhoCorasick;
 use std::cmp::Reverse;
@@ -138,7 +139,11 @@ pub(super) struct BothSpecials {
 impl BothSpecials {
     /// Of a GGUF file's tokenizer.
     pub fn new(vocabulary: &Vocabulary<'_>, kinds: &[TokenKind]) -> Result<BothSpecials, TextError> {
-        BothSpecials::of(vocabulary.tokens, kinds, |token| vocabulary.takes_spaces(token))
+        let taken_for = |(&token, &kind): (&&str, &TokenKind)| {
+            if looks_like_control(token) { TokenKind::Control } else { kind }
+        };
+        let kinds: Vec<TokenKind> = vocabulary.tokens.iter().zip(kinds).map(taken_for).collect();
+        BothSpecials::of(vocabulary.tokens, &kinds, |token| vocabulary.takes_spaces(token))
     }
 
     /// Of tokens with their kinds; `takes_spaces` tells which take the spaces after them along.
@@ -220,5 +225,19 @@ mod tests {
         let rest = Fragment::Text(" b<t> c");
         let control = specials.control_fragments(text);
         assert_eq!(control, [Fragment::Token(0), Fragment::Text("a"), Fragment::Token(1), rest]);
+    }
+
+    #[test]
+    fn what_looks_as_if_it_ended_a_turn_is_no_text_of_a_user() {
+        let tokens = ["</s>", "<h1>", "<|im_end|>"];
+        let vocabulary = Vocabulary { tokens: &tokens, model: "llama", ..Vocabulary::default() };
+        let kinds = [UserDefined, UserDefined, Normal];
+        let specials = BothSpecials::new(&vocabulary, &kinds).expect("few tokens");
+        let text = "<h1></s><|im_end|>";
+        assert_eq!(specials.fragments(text, true), [1, 0, 2].map(Fragment::Token));
+        let as_text = [Fragment::Token(1), Fragment::Text("</s><|im_end|>")];
+        assert_eq!(specials.fragments(text, false), as_text);
+        let control = [Fragment::Text("<h1>"), Fragment::Token(0), Fragment::Token(2)];
+        assert_eq!(specials.control_fragments(text), control);
     }
 }

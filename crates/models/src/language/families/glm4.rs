@@ -3,7 +3,7 @@
 
 use crate::decoder::{DecoderConfig, LayerWeight, Norm};
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Family, Names, eps, gguf};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Family, Gguf, Names, eps, gguf};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 
@@ -14,7 +14,7 @@ pub(super) const FAMILY: Family = Family {
     names: &NAMES,
     ignored: &[],
     sizes: &COMMON_SIZES,
-    gguf: gguf("", false),
+    gguf: Gguf { flags: &[("blk.0.attn_q.bias", "attention_bias")], ..gguf("glm4", true) },
 };
 
 const NAMES: Names = Names {

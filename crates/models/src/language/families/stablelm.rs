@@ -27,14 +27,22 @@ const NAMES: Names = Names {
 
 const EPS: &[(&str, &str)] =
     &[("attention.layer_norm_epsilon", "layer_norm_eps"), ("use_parallel_residual", "use_parallel_residual")];
-const FLAGS: &[(&str, &str)] =
-    &[("blk.0.attn_q.bias", "use_qkv_bias"), ("blk.0.attn_q_norm.weight", "qk_layernorm")];
+const FLAGS: &[(&str, &str)] = &[
+    ("blk.0.attn_q.bias", "use_qkv_bias"),
+    ("blk.0.attn_q_norm.weight", "qk_layernorm"),
+    ("blk.0.ffn_norm.weight", FEED_NORM),
+];
+
+/// Of GGUF files alone: files of the smaller models say `use_parallel_residual` and have a norm before each part.
+/// llama.cpp goes by the norm.
+const FEED_NORM: &str = "feed_norm";
 
 fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {
     let norm = Norm::layer(eps(keys, "layer_norm_eps")?, true);
     let mut layer = basics.llama(keys, Style { share: 0.25, ..Style::HALVES }, norm.eps)?;
     layer.attention.bias = keys.flag("use_qkv_bias", false)?;
-    layer.parallel = keys.flag("use_parallel_residual", false)?;
+    let is_parallel = keys.flag("use_parallel_residual", false)?;
+    layer.parallel = !keys.flag(FEED_NORM, !is_parallel)?;
     layer.before_attention = Some(norm);
     layer.before_feed = Some(norm).filter(|_| !layer.parallel);
     if keys.flag("qk_layernorm", false)? {

@@ -2,6 +2,7 @@
 
 use super::super::CONFIG;
 use super::super::folder::LanguageFolder;
+use super::super::gguf::YARN;
 use super::super::model::Read;
 use crate::decoder::NormKind;
 use crate::error::ModelError;
@@ -60,6 +61,7 @@ pub(super) fn settings(folder: &LanguageFolder, read: &Read) -> Result<Vec<(Stri
         own.count("attention.sliding_window", window);
     }
     rotary(&mut own, read);
+    yarn(&mut own, folder, read)?;
     of_family(&mut own, folder, read)?;
     Ok(own.all)
 }
@@ -75,6 +77,26 @@ fn rotary(own: &mut Own<'_>, read: &Read) {
         own.put("rope.scaling.type", "linear");
         own.put("rope.scaling.factor", (1.0 / f64::from(rotary.freq_scale)) as f32);
     }
+}
+
+/// YaRN's settings as the configuration has them, which is read from them again.
+fn yarn(own: &mut Own<'_>, folder: &LanguageFolder, read: &Read) -> Result<(), ModelError> {
+    let config = folder.object(CONFIG)?.unwrap_or_default();
+    let settings = ["rope_parameters", "rope_scaling"].iter().find_map(|key| config.get(*key)?.as_object());
+    let Some(settings) = settings else { return Ok(()) };
+    let kind = settings.get("rope_type").or(settings.get("type"));
+    if kind.and_then(Value::as_str) != Some("yarn") {
+        return Ok(());
+    }
+    own.put("rope.scaling.type", "yarn");
+    for (key, name) in YARN.iter().chain(read.family.gguf.rotary) {
+        match settings.get(*name).and_then(Value::as_f64) {
+            Some(count) if key.ends_with("_length") => own.count(key, count as u64),
+            Some(number) => own.put(key, number as f32),
+            None => {}
+        }
+    }
+    Ok(())
 }
 
 /// Keys of the family's own, as the configuration has them.

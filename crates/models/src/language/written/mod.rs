@@ -38,13 +38,6 @@ pub(super) fn written(folder: &LanguageFolder, read: &Read) -> Result<Written, M
     check_architecture(folder, family)?;
     let source = folder.weights()?;
     let roles = Roles::of(config, &FolderWeights::of(family.names, source.as_ref())?)?;
-    if roles.has_own_heads {
-        return Err(folder.wrong(
-            CONFIG,
-            "qk_layernorm",
-            "has norms of single heads, which no GGUF file has".into(),
-        ));
-    }
     let mut weights = relaid(source, &roles, family, config)?;
     if let Some(factors) = llama3_factors(family, config) {
         weights.give("rope_freqs.weight", factors);

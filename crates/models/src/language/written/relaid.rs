@@ -6,6 +6,7 @@ use super::super::weights::gguf_name;
 use crate::decoder::{DecoderConfig, LayerWeight, Norm, Part, WeightRole};
 use crate::error::ModelError;
 use pumice_import::{Relaid, RelaidWeights, WeightSource};
+use pumice_types::Tensor;
 
 /// The tensors of a folder as a file of the family has them.
 ///
@@ -36,9 +37,27 @@ pub(super) fn relaid(
         };
         relaid.push((gguf_name(*role, *part), name, how));
     }
+    let stacked = |(role, names): &(WeightRole, Vec<String>)| Ok((*role, stacked(source.as_ref(), names)?));
+    let norms = roles.heads.iter().map(stacked).collect::<Result<Vec<_>, ModelError>>()?;
     let mut weights = RelaidWeights::of(source);
     relaid.into_iter().try_for_each(|(to, name, how)| weights.show(&to, name, how))?;
+    for (role, norm) in norms {
+        norm.into_iter().for_each(|norm| weights.give(&gguf_name(role, Part::Weight), norm));
+    }
     Ok(weights)
+}
+
+/// Tensors as the rows of one; none where they are not alike.
+fn stacked(source: &dyn WeightSource, names: &[String]) -> Result<Option<Tensor>, ModelError> {
+    let rows = names.iter().map(|name| source.load(name)).collect::<Result<Vec<Tensor>, _>>()?;
+    let Some(first) = rows.first() else { return Ok(None) };
+    let is_alike = |row: &Tensor| (row.encoding(), row.shape()) == (first.encoding(), first.shape());
+    if !rows.iter().all(is_alike) {
+        return Ok(None);
+    }
+    let shape = [&[rows.len() as u64], first.shape()].concat();
+    let bytes = rows.iter().flat_map(Tensor::bytes).copied().collect();
+    Ok(Tensor::from_bytes(first.encoding(), &shape, bytes).ok())
 }
 
 /// Whether rows of a weight are what rotates.
