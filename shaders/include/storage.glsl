@@ -1,17 +1,25 @@
 // Conversions between f32 and the 16-bit float storages, by integer operations, so that no subnormal is flushed and
 // every rounding is to nearest even whatever the device does.
 
-// Half bits (low 16) to the f32 of the same value. Subnormal halves are m · 2^-24, exact in f32.
+// Half bits (low 16) to the f32 of the same value. Of a subnormal, m · 2^-24, the bits say 2^-15 (1 + m / 1024): with the next
+// exponent, less 2^-14, that is the value, and no step of it is subnormal in f32. With NATIVE_HALF it is the device's
+// instruction: for variants of GPUs, whose conversions keep subnormals.
+#ifdef NATIVE_HALF
+float f16_to_f32(uint h) { return unpackHalf2x16(h).x; }
+
+vec4 f16_to_f32(uvec4 h) { return vec4(unpackHalf2x16(h.x | h.y << 16u), unpackHalf2x16(h.z | h.w << 16u)); }
+#else
 float f16_to_f32(uint h) {
     uint sign = (h & 0x8000u) << 16u, e = h & 0x7c00u;
     uint bits = ((h & 0x7fffu) << 13u) + (e == 0x7c00u ? 0x70000000u : 0x38000000u);
-    uint small = floatBitsToUint(float(h & 0x3ffu) * 5.9604644775390625e-8);
-    return uintBitsToFloat(sign | (e == 0u ? small : bits));
+    float small = uintBitsToFloat(bits + 0x00800000u) - 6.103515625e-5;
+    return uintBitsToFloat(sign | (e == 0u ? floatBitsToUint(small) : bits));
 }
 
 vec4 f16_to_f32(uvec4 h) {
     return vec4(f16_to_f32(h.x), f16_to_f32(h.y), f16_to_f32(h.z), f16_to_f32(h.w));
 }
+#endif
 
 // f32 bits to half bits. Overflow gives infinity; a NaN stays one.
 uint f32_to_f16(float value) {

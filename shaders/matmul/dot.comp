@@ -12,17 +12,12 @@
 const uint THREADS = 128, OUT = 4 * NQ * MM, GROUP = THREADS / OUT;
 layout(local_size_x = THREADS) in;
 shared float partial[OUT * THREADS];
-#ifdef NATIVE_HALF
-vec4 half4(uvec4 h) { return vec4(unpackHalf2x16(h.x | h.y << 16u), unpackHalf2x16(h.z | h.w << 16u)); }
-#else
-vec4 half4(uvec4 h) { return f16_to_f32(h); }
-#endif
 
 // Eight elements of 16 bits.
 void load8_b(uint i8, out vec4 low, out vec4 high) {
     uvec4 w = loadu4_b(i8), a = split_halves(w.xy), b = split_halves(w.zw);
-    low = rounded_b(T_b == 1u ? half4(a) : uintBitsToFloat(a << 16u));
-    high = rounded_b(T_b == 1u ? half4(b) : uintBitsToFloat(b << 16u));
+    low = rounded_b(T_b == 1u ? f16_to_f32(a) : uintBitsToFloat(a << 16u));
+    high = rounded_b(T_b == 1u ? f16_to_f32(b) : uintBitsToFloat(b << 16u));
 }
 
 uint at_a[MM], at_b[4 * NQ];

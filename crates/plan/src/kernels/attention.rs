@@ -117,13 +117,13 @@ attention! {
         plain_w64: zero { "BQ": "16", "BK": "64", "TX": "16", "TY": "4", "DP": "64", "CH": "32", "CV": "16", "AHEAD": "0" };
         plain_w128: zero { "BQ": "16", "BK": "64", "TX": "16", "TY": "4", "DP": "128", "CH": "32", "CV": "16", "AHEAD": "0" };
         q64_w64: zero needs [SharedMemory(37380)] {
-            "BQ": "64", "BK": "64", "TX": "8", "TY": "16", "DP": "64", "CH": "32", "CV": "32", "AHEAD": "1", "NATIVE_EXP": "1"
+            "BQ": "64", "BK": "64", "TX": "8", "TY": "16", "DP": "64", "CH": "32", "CV": "32", "AHEAD": "1", "NATIVE_EXP": "1", "NATIVE_HALF": "1"
         };
         q32_w128: zero {
-            "BQ": "32", "BK": "64", "TX": "16", "TY": "8", "DP": "128", "CH": "32", "CV": "32", "AHEAD": "1", "NATIVE_EXP": "1"
+            "BQ": "32", "BK": "64", "TX": "16", "TY": "8", "DP": "128", "CH": "32", "CV": "32", "AHEAD": "1", "NATIVE_EXP": "1", "NATIVE_HALF": "1"
         };
         q64_w128: zero needs [SharedMemory(37380)] {
-            "BQ": "64", "BK": "64", "TX": "8", "TY": "16", "DP": "128", "CH": "32", "CV": "32", "AHEAD": "1", "NATIVE_EXP": "1"
+            "BQ": "64", "BK": "64", "TX": "8", "TY": "16", "DP": "128", "CH": "32", "CV": "32", "AHEAD": "1", "NATIVE_EXP": "1", "NATIVE_HALF": "1"
         }
     }
 }
@@ -170,13 +170,13 @@ attention! {
             "EXTENDED": "1", "BQ": "16", "BK": "64", "TX": "16", "TY": "4", "DP": "128", "CH": "32", "CV": "16", "AHEAD": "0"
         };
         q64_w64: zero needs [SharedMemory(37380)] {
-            "EXTENDED": "1", "BQ": "64", "BK": "64", "TX": "8", "TY": "16", "DP": "64", "CH": "32", "CV": "32", "AHEAD": "1", "NATIVE_EXP": "1"
+            "EXTENDED": "1", "BQ": "64", "BK": "64", "TX": "8", "TY": "16", "DP": "64", "CH": "32", "CV": "32", "AHEAD": "1", "NATIVE_EXP": "1", "NATIVE_HALF": "1"
         };
         q32_w128: zero {
-            "EXTENDED": "1", "BQ": "32", "BK": "64", "TX": "16", "TY": "8", "DP": "128", "CH": "32", "CV": "32", "AHEAD": "1", "NATIVE_EXP": "1"
+            "EXTENDED": "1", "BQ": "32", "BK": "64", "TX": "16", "TY": "8", "DP": "128", "CH": "32", "CV": "32", "AHEAD": "1", "NATIVE_EXP": "1", "NATIVE_HALF": "1"
         };
         q64_w128: zero needs [SharedMemory(37380)] {
-            "EXTENDED": "1", "BQ": "64", "BK": "64", "TX": "8", "TY": "16", "DP": "128", "CH": "32", "CV": "32", "AHEAD": "1", "NATIVE_EXP": "1"
+            "EXTENDED": "1", "BQ": "64", "BK": "64", "TX": "8", "TY": "16", "DP": "128", "CH": "32", "CV": "32", "AHEAD": "1", "NATIVE_EXP": "1", "NATIVE_HALF": "1"
         }
     }
 }
@@ -198,19 +198,19 @@ attention! {
         tile(64, c.define("W")).only("width", 0, c.define("W")).multiplies(units_precision(c.variant))
     };
     variants {
-        f16_w32: full needs [CooperativeMatrix, Float16, SubgroupShuffle, SubgroupSize(32)] { "W": "32", "NATIVE_EXP": "1" };
-        f16_w64: full needs [CooperativeMatrix, Float16, SubgroupShuffle, SubgroupSize(32)] { "W": "64", "NATIVE_EXP": "1" };
+        f16_w32: full needs [CooperativeMatrix, Float16, SubgroupShuffle, SubgroupSize(32)] { "W": "32", "NATIVE_EXP": "1", "NATIVE_HALF": "1" };
+        f16_w64: full needs [CooperativeMatrix, Float16, SubgroupShuffle, SubgroupSize(32)] { "W": "64", "NATIVE_EXP": "1", "NATIVE_HALF": "1" };
         f16_w128: full needs [CooperativeMatrix, Float16, SubgroupShuffle, SubgroupSize(32), SharedMemory(39940)] {
-            "W": "128", "NATIVE_EXP": "1"
+            "W": "128", "NATIVE_EXP": "1", "NATIVE_HALF": "1"
         };
         bf16_w32: full needs [CooperativeMatrixBf16, SubgroupShuffle, SubgroupSize(32)] {
-            "BF16": "1", "W": "32", "NATIVE_EXP": "1"
+            "BF16": "1", "W": "32", "NATIVE_EXP": "1", "NATIVE_HALF": "1"
         };
         bf16_w64: full needs [CooperativeMatrixBf16, SubgroupShuffle, SubgroupSize(32)] {
-            "BF16": "1", "W": "64", "NATIVE_EXP": "1"
+            "BF16": "1", "W": "64", "NATIVE_EXP": "1", "NATIVE_HALF": "1"
         };
         bf16_w128: full needs [CooperativeMatrixBf16, SubgroupShuffle, SubgroupSize(32), SharedMemory(39940)] {
-            "BF16": "1", "W": "128", "NATIVE_EXP": "1"
+            "BF16": "1", "W": "128", "NATIVE_EXP": "1", "NATIVE_HALF": "1"
         }
     }
 }
@@ -283,10 +283,10 @@ attention! {
             "W": "32", "LANES": "1", "ROWS": "1", "TEAMS": "4", "KEYS": "8", "BK": "64", "NATIVE_EXP": "1"
         };
         w32: zero needs [SubgroupShuffle, SubgroupSize(2)] {
-            "W": "32", "LANES": "2", "ROWS": "1", "TEAMS": "8", "KEYS": "8", "BK": "64", "NATIVE_EXP": "1"
+            "W": "32", "LANES": "2", "ROWS": "1", "TEAMS": "8", "KEYS": "8", "BK": "64", "NATIVE_EXP": "1", "NATIVE_HALF": "1"
         };
         w64: zero needs [SubgroupShuffle, SubgroupSize(2)] {
-            "W": "64", "LANES": "2", "ROWS": "1", "TEAMS": "4", "KEYS": "8", "BK": "32", "NATIVE_EXP": "1"
+            "W": "64", "LANES": "2", "ROWS": "1", "TEAMS": "4", "KEYS": "8", "BK": "32", "NATIVE_EXP": "1", "NATIVE_HALF": "1"
         }
     }
 }
@@ -317,16 +317,16 @@ attention! {
             "W": "128", "LANES": "1", "THREADS": "32", "ROWS": "1", "KEYS": "1", "NATIVE_EXP": "1"
         };
         w64: zero needs [SubgroupShuffle, SubgroupSize(8)] {
-            "W": "64", "LANES": "8", "THREADS": "128", "ROWS": "1", "KEYS": "4", "NATIVE_EXP": "1"
+            "W": "64", "LANES": "8", "THREADS": "128", "ROWS": "1", "KEYS": "4", "NATIVE_EXP": "1", "NATIVE_HALF": "1"
         };
         w64_r4: zero needs [SubgroupShuffle, SubgroupSize(8)] {
-            "W": "64", "LANES": "8", "THREADS": "128", "ROWS": "4", "KEYS": "4", "NATIVE_EXP": "1"
+            "W": "64", "LANES": "8", "THREADS": "128", "ROWS": "4", "KEYS": "4", "NATIVE_EXP": "1", "NATIVE_HALF": "1"
         };
         w128: zero needs [SubgroupShuffle, SubgroupSize(8)] {
-            "W": "128", "LANES": "8", "THREADS": "128", "ROWS": "1", "KEYS": "4", "NATIVE_EXP": "1"
+            "W": "128", "LANES": "8", "THREADS": "128", "ROWS": "1", "KEYS": "4", "NATIVE_EXP": "1", "NATIVE_HALF": "1"
         };
         w128_r4: zero needs [SubgroupShuffle, SubgroupSize(8)] {
-            "W": "128", "LANES": "8", "THREADS": "128", "ROWS": "4", "KEYS": "2", "NATIVE_EXP": "1"
+            "W": "128", "LANES": "8", "THREADS": "128", "ROWS": "4", "KEYS": "2", "NATIVE_EXP": "1", "NATIVE_HALF": "1"
         }
     }
 }
