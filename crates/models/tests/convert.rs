@@ -185,7 +185,7 @@ fn what_is_not_written_is_refused() {
 }
 
 /// Families whose folder and file, by llama.cpp's converter, are among the data.
-const FAMILIES: [&str; 14] = [
+const FAMILIES: [&str; 15] = [
     "cohere",
     "falcon3",
     "gemma2",
@@ -195,6 +195,7 @@ const FAMILIES: [&str; 14] = [
     "llama3",
     "llama_bias",
     "olmo2",
+    "phi",
     "phi3",
     "qwen25",
     "qwen3",
@@ -244,6 +245,7 @@ fn folders_that_no_file_can_say_are_refused_by_name() {
         ("ministral3", "is of Ministral 3"),
         ("glm4", "is of GLM"),
         ("stablelm12", "norms of single heads"),
+        ("phi_norms", "an attention"),
         ("phi4", "rotary positions"),
     ] {
         let Err(error) = Conversion::open(tiny(name), DType::F16.into()) else { panic!("{name} is written") };
