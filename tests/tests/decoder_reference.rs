@@ -133,3 +133,28 @@ fn caches_may_be_narrower() {
         assert_eq!(decoded(&loaded, &[11], true), decoded(&loaded, &[11], false), "{cache}");
     }
 }
+
+/// What is added after the output matrix comes once to every logit, whichever matrix that is, and under their factor.
+#[test]
+fn a_bias_of_the_output_is_added_to_logits() {
+    for (tied, logit_scale) in [(false, 1.0), (true, 1.0), (true, 0.25)] {
+        let logits = |output_bias| {
+            let config = DecoderConfig { tied, logit_scale, output_bias, ..DecoderConfig::tiny() };
+            let graph = decoder::recompute_graph("r", &config).expect("builds");
+            let loaded = load(decoder::seeded(graph, 5).expect("fits"));
+            let evaluation = step(&mut session(&loaded), &loaded, &PROMPT);
+            let logits = output(&loaded, &evaluation, "logits").as_floats().to_vec();
+            (logits, loaded.params.get("output.bias").map(|bias| bias.as_floats().to_vec()))
+        };
+        let ((plain, none), (biased, bias)) = (logits(false), logits(true));
+        assert_eq!(none, None);
+        let bias = bias.expect("a param");
+        assert!(bias.iter().any(|b| b.abs() > 1e-3), "a bias that shows");
+        for (row, (with, without)) in biased.chunks(bias.len()).zip(plain.chunks(bias.len())).enumerate() {
+            for (id, b) in bias.iter().enumerate() {
+                let off = with[id] - without[id] - b * f64::from(logit_scale);
+                assert!(off.abs() < 1e-5, "tied {tied}, scale {logit_scale}, token {row}, id {id}: {off}");
+            }
+        }
+    }
+}

@@ -185,7 +185,7 @@ fn what_is_not_written_is_refused() {
 }
 
 /// Families whose folder and file, by llama.cpp's converter, are among the data.
-const FAMILIES: [&str; 18] = [
+const FAMILIES: [&str; 19] = [
     "cohere",
     "falcon3",
     "gemma2",
@@ -198,6 +198,7 @@ const FAMILIES: [&str; 18] = [
     "llama_bias",
     "ministral3",
     "olmo2",
+    "phi",
     "phi3",
     "qwen25",
     "qwen3",
@@ -271,6 +272,7 @@ fn folders_that_no_file_can_say_are_refused_by_name() {
         ("mistral", "is of Mistral"),
         ("gemma3", "an attention"),
         ("qwen2", "windows"),
+        ("phi_norms", "an attention"),
         ("phi4", "rotary positions"),
     ] {
         let Err(error) = Conversion::open(tiny(name), DType::F16.into()) else { panic!("{name} is written") };

@@ -2,11 +2,11 @@
 //!
 //! Where the files under data/published_configs come from: nobody downloaded them from where the models are. Copies
 //! that public repositories have were read and typed in for Llama 3.1 and 3.2, Mistral v0.3 (all that transformers 4.38
-//! wrote), Devstral Small 2 (its `text_config`, which is a whole Ministral 3), Qwen 2.5 7B, Qwen 3, Phi 4 and 4 mini,
-//! Falcon 3, Granite 3.3, Gemma 2 9B (most of it), OLMo 2, StarCoder 2 15B and GPT-2 with its medium size. The others
-//! are written from memory of the published ones, so a key may be missing or have another value there. LongRoPE's
-//! factors of Phi 3 and 3.5 are made up, as many as there are. Ministral 3 is published inside multimodal files alone:
-//! `text_config` again.
+//! wrote), Devstral Small 2 (its `text_config`, which is a whole Ministral 3), Qwen 2.5 7B, Qwen 3, Phi 1.5, 2, 4 and
+//! 4 mini, Falcon 3, Granite 3.3, Gemma 2 9B (most of it), OLMo 2, StarCoder 2 15B and GPT-2 with its medium size. The
+//! others are written from memory of the published ones, so a key may be missing or have another value there.
+//! LongRoPE's factors of Phi 3 and 3.5 are made up, as many as there are. Ministral 3 is published inside multimodal
+//! files alone: `text_config` again.
 
 use pumice_models::{LanguageModel, LanguageOptions};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// A file, its family, and what is read of it: layers, heads, heads of keys, width of a head, tokens, context.
 type Published = (&'static str, &'static str, [u64; 6]);
 
-const PUBLISHED: [Published; 45] = [
+const PUBLISHED: [Published; 47] = [
     ("llama-2-7b", "Llama", [32, 32, 32, 128, 32_000, 4096]),
     ("llama-3-8b", "Llama", [32, 32, 8, 128, 128_256, 8192]),
     ("llama-3.1-8b-instruct", "Llama", [32, 32, 8, 128, 128_256, 131_072]),
@@ -38,6 +38,8 @@ const PUBLISHED: [Published; 45] = [
     ("gemma-2-9b-it", "Gemma 2", [42, 16, 8, 256, 256_000, 8192]),
     ("gemma-3-1b-it", "Gemma 3", [26, 4, 1, 256, 262_144, 32_768]),
     ("gemma-3-270m-it", "Gemma 3", [18, 4, 1, 256, 262_144, 32_768]),
+    ("phi-1_5", "Phi 2", [24, 32, 32, 64, 51_200, 2048]),
+    ("phi-2", "Phi 2", [32, 32, 32, 80, 51_200, 2048]),
     ("phi-3-mini-4k-instruct", "Phi 3", [32, 32, 32, 96, 32_064, 4096]),
     ("phi-3-mini-128k-instruct", "Phi 3", [32, 32, 32, 96, 32_064, 131_072]),
     ("phi-3-medium-128k-instruct", "Phi 3", [40, 40, 10, 128, 32_064, 131_072]),
@@ -146,4 +148,13 @@ fn keys_that_steer_are_refused_with_another_value() {
             open("steers", &with(name, key, value)).err().unwrap_or_else(|| panic!("{key} is accepted"));
         assert!(told.contains(&format!("`{key}` is ")) && told.contains("which is not supported"), "{told}");
     }
+}
+
+/// Where keys of Phi 2 are absent, what transformers takes then holds, and not what its files have.
+#[test]
+fn what_a_file_of_phi_does_not_say_is_what_transformers_takes() {
+    let opened = |key| open("phi-absent", &with("phi-2", key, Value::Null)).expect("read").config.layers;
+    let rotated = opened("partial_rotary_factor")[0].attention.rotary.as_ref().map(|rotary| rotary.rotated);
+    assert_eq!(rotated, Some(40));
+    assert_eq!(opened("hidden_act"), open("phi-2", &text("phi-2")).expect("read").config.layers);
 }

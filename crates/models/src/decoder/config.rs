@@ -22,6 +22,8 @@ pub struct DecoderConfig {
     pub norm: Norm,
     /// Whether the token table is the output matrix.
     pub tied: bool,
+    /// Whether something is added after the output matrix.
+    pub output_bias: bool,
     /// By what logits are multiplied.
     pub logit_scale: f32,
     /// c·tanh(logits/c) with this c, where it is not 0.
@@ -222,6 +224,7 @@ impl DecoderConfig {
             positions: None,
             norm: Norm::rms(1e-5),
             tied: false,
+            output_bias: false,
             logit_scale: 1.0,
             logit_softcap: 0.0,
             capacity: 128,

@@ -227,11 +227,12 @@ pub(super) fn table(c: &DecoderConfig, w: &Weights<'_>) -> Value {
     w.weight(WeightRole::Embedding, &[c.vocab, c.hidden])
 }
 
-/// x·Oᵀ with the output matrix O, which may be the token table: f32\[n, hidden\] → f32\[n, vocab\].
+/// x·Oᵀ, or x·Oᵀ + b, with the output matrix O, which may be the token table: f32\[n, hidden\] → f32\[n, vocab\].
 pub(super) fn logits(c: &DecoderConfig, w: &Weights<'_>, table: Value, x: Value) -> Value {
     let (g, shape) = (w.g, [c.vocab, c.hidden]);
     let output = if c.tied { table } else { w.weight(WeightRole::Output, &shape) };
-    let logits = scaled(g, g.linear(x, output, None), c.logit_scale);
+    let bias = c.output_bias.then(|| w.bias(WeightRole::Output, &[c.vocab]));
+    let logits = scaled(g, g.linear(x, output, bias), c.logit_scale);
     if c.logit_softcap == 0.0 {
         return logits;
     }

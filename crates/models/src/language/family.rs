@@ -167,6 +167,7 @@ impl Basics {
             positions: None,
             norm,
             tied,
+            output_bias: false,
             logit_scale: 1.0,
             logit_softcap: 0.0,
             capacity: self.planned,

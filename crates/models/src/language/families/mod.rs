@@ -10,6 +10,7 @@ mod llama;
 mod ministral3;
 mod mistral;
 mod olmo2;
+mod phi;
 mod phi3;
 mod qwen2;
 mod qwen3;
@@ -28,6 +29,7 @@ pub(super) const ALL: &[Family] = &[
     qwen3::FAMILY,
     gemma2::FAMILY,
     gemma3::FAMILY,
+    phi::FAMILY,
     phi3::FAMILY,
     smollm3::FAMILY,
     olmo2::FAMILY,
