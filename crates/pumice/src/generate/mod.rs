@@ -29,8 +29,9 @@ pub use conversation::Conversation;
 pub use options::GenerateOptions;
 pub use perplexity::{Perplexity, perplexity_windows};
 pub use pumice_models::{
-    CacheType, ChatTemplate, JsonValue, LanguageModel, LanguageOptions, Message, QUANTIZATIONS, Sampler,
-    SuggestedSampling, TemplateArguments, TextError, TextTokenizer,
+    AddedToken, CacheType, ChatInput, ChatTemplate, DecodeStream, FolderSettings, JsonValue, LanguageOptions,
+    Message, QUANTIZATIONS, Sampler, SuggestedSampling, TemplateArguments, TextError, TextTokenizer,
+    Vocabulary,
 };
 pub use request::{End, Generated, Heard, Piece, Prompt, Request, Token, TokenLogProb};
 pub use saved::SavedError;
@@ -41,7 +42,7 @@ use crate::device::{Device, DeviceKind};
 use crate::error::Error;
 use crate::model::Loaded;
 use pumice_import::Model;
-use pumice_models::{ModelError, Note};
+use pumice_models::{LanguageModel, ModelError, Note};
 use pumice_runtime::Executable;
 use std::ops::ControlFlow;
 use std::path::Path;

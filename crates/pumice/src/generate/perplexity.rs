@@ -42,8 +42,8 @@ impl Perplexity {
         self.mean().exp()
     }
 
-    /// Its standard error, as if tokens were independent: that of the mean, times the perplexity. None of fewer than two
-    /// tokens.
+    /// Its standard error, as if tokens were independent: that of the mean, times the perplexity. None of fewer than
+    /// two tokens.
     pub fn standard_error(&self) -> Option<f64> {
         if self.tokens < 2 {
             return None;

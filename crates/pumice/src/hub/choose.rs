@@ -2,8 +2,8 @@
 //! server, a file.
 //!
 //! Of GGUF files one model: the one that QUANT names; without it Q4_K_M, Q8_0, the only one. Else the folder in
-//! Hugging Face layout: configurations, what belongs to a tokenizer, weights in safetensors. Nothing that a program would
-//! run is taken (`.bin`, `.pt`, `.py`), and no second copy of the weights (`consolidated.safetensors`).
+//! Hugging Face layout: configurations, what belongs to a tokenizer, weights in safetensors. Nothing that a program
+//! would run is taken (`.bin`, `.pt`, `.py`), and no second copy of the weights (`consolidated.safetensors`).
 
 use super::error::HubError;
 use super::quant::{GgufSet, MOST_SHARDS, sets};

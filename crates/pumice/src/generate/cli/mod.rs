@@ -16,6 +16,7 @@ use super::{GenerateOptions, Generated, Generator, Heard, Request};
 use crate::cli::CommandError;
 use crate::cli::hub::Takes;
 use crate::cli::progress::Progress;
+use crate::device::Device;
 use crate::embed::cli::announce;
 use crate::error::Error;
 use crate::plan_file;
@@ -23,7 +24,7 @@ use pumice_runtime::Interrupt;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 /// What Ctrl-C asks for, and what it may.
@@ -60,18 +61,11 @@ pub fn run(
     let choice = args.compiler.device(&args.device, cache, &progress)?;
     announce(&choice, log)?;
     let path = located(args, &progress, log)?;
-    let others = [&args.template, &args.tools, &args.plan, &args.compiler.table];
-    let reads: Vec<PathBuf> = [&path].into_iter().chain(others).flatten().cloned().collect();
-    let mut generator = match &path {
-        Some(path) => {
-            progress.with_tensors(|heard| Generator::open(path, &choice.device, &options, heard))?
-        }
-        None => Generator::seeded(1, &choice.device, &options)?,
-    };
+    let reads = reads(args, path.as_ref());
+    let mut generator = open(path.as_deref(), &options, &choice.device, &progress)?;
     let request = args.request(generator.suggested_sampling(), seed, most).interrupt(interrupts.stop.clone());
     request.sampler.check().map_err(usage)?;
-    tell_sampling(&generator, &request, log)?;
-    let seed = (!request.sampler.is_greedy()).then_some(request.sampler.seed);
+    let seed = tell_sampling(&generator, &request, log)?;
     let Task::Answer(prompt) = task else {
         let reported = Reported { args, choice: &choice, generator: &generator, reads: &reads, seed };
         reported.explain(log)?;
@@ -123,16 +117,21 @@ fn usage(e: impl std::fmt::Display) -> CommandError {
     CommandError::Usage(e.to_string())
 }
 
-/// Says how tokens are chosen where the user did not: what is suggested, and the seed.
-fn tell_sampling(generator: &Generator, request: &Request, log: &mut dyn Write) -> std::io::Result<()> {
+/// Says how tokens are chosen where the user did not: what is suggested, and the seed, where there is one.
+fn tell_sampling(
+    generator: &Generator,
+    request: &Request,
+    log: &mut dyn Write,
+) -> std::io::Result<Option<u64>> {
     let suggested = generator.suggested_sampling();
     if !suggested.is_empty() {
         writeln!(log, "the model's makers suggest {suggested}")?;
     }
-    if !request.sampler.is_greedy() {
-        writeln!(log, "seed {}", request.sampler.seed)?;
+    let seed = (!request.sampler.is_greedy()).then_some(request.sampler.seed);
+    if let Some(seed) = seed {
+        writeln!(log, "seed {seed}")?;
     }
-    Ok(())
+    Ok(seed)
 }
 
 /// Hears how far an answer is.
@@ -183,6 +182,24 @@ fn options(args: &GenerateArgs, one_answer: bool) -> Result<GenerateOptions, Com
         .plan(plan)
         .one_answer(one_answer)
         .chat(args.chat_settings()?))
+}
+
+/// All that the command reads.
+fn reads(args: &GenerateArgs, model: Option<&PathBuf>) -> Vec<PathBuf> {
+    let others = [&args.template, &args.tools, &args.plan, &args.compiler.table];
+    model.into_iter().chain(others.into_iter().flatten()).cloned().collect()
+}
+
+fn open(
+    path: Option<&Path>,
+    options: &GenerateOptions,
+    device: &Device,
+    progress: &Progress,
+) -> Result<Generator, Error> {
+    match path {
+        Some(path) => progress.with_tensors(|heard| Generator::open(path, device, options, heard)),
+        None => Generator::seeded(1, device, options),
+    }
 }
 
 /// Where the model lies; none for the seeded one.
