@@ -64,6 +64,12 @@ fn keys_are_refused_by_name() {
         ),
         ("part", rope(json!({"partial_rotary_factor": 0.2})), "makes 3 of 16 elements of a head rotate"),
         ("other", rope(json!({"rope_type": "default", "base": 7})), "`rope_parameters.base` is 7"),
+        // It was passed over, and the values were other ones than transformers'.
+        (
+            "both",
+            ("rope_scaling", json!({"rope_type": "linear", "factor": 2})),
+            "`rope_scaling` stands beside `rope_parameters` and says something else",
+        ),
         ("tensor", ("attention_bias", json!(true)), "model.layers.0.self_attn.q_proj.bias"),
         ("tied", ("vocab_size", json!(289)), "model.embed_tokens.weight"),
     ];

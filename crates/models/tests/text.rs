@@ -443,7 +443,7 @@ fn templates_that_fail_tell_the_line() {
         Err(TextError::TemplateRefused { line: Some(2), message })
     );
     let error = render("\n{{ raise_exception('no') }}").expect_err("it refuses");
-    assert_eq!(error.to_string(), "the chat template, line 2, refuses the conversation: no");
+    assert_eq!(error.to_string(), "the chat template (line 2) refuses the conversation: no");
 }
 
 #[test]

@@ -130,6 +130,10 @@ fn what_cannot_be_is_refused() {
     );
     refused(&|f| f["model"] = serde_json::Value::Null, &plain, "the file is damaged");
     refused(&|f| f["model"]["vocab"]["x"] = (1 << 24).into(), &plain, "its ids go to 16777216");
+    let replaced =
+        serde_json::json!({"type": "Replace", "pattern": {"String": "t"}, "content": "t".repeat(200)});
+    let all = serde_json::json!({"type": "Sequence", "normalizers": vec![replaced; 5]});
+    refused(&|f| f["normalizer"] = all.clone(), &plain, "makes a text up to 320000000000 times as long");
     let other = FolderSettings { bos: Some("<bos>".to_owned()), ..settings(Some(true), None) };
     refused(&|_| {}, &other, "no token for `bos_token`, and `add_bos_token` is true");
 }

@@ -78,6 +78,10 @@ fn of_object<'k>(
     style: Style,
 ) -> Result<Rotary, ModelError> {
     let scaling = keys.object("rope_scaling")?;
+    if parameters.is_some() && scaling.is_some() && keys.get("rope_scaling") != keys.get("rope_parameters") {
+        let problem = "stands beside `rope_parameters` and says something else";
+        return Err(keys.wrong("rope_scaling", problem, "leave the one that holds"));
+    }
     let place = parameters.or(scaling.as_ref());
     let number = |key: &str, otherwise: f64| -> Result<f64, ModelError> {
         let own = place.map_or(Ok(None), |place| place.number(key, FloatRange::POSITIVE))?;

@@ -217,5 +217,5 @@ pub enum TextError {
 pumice_types::debug_as_display!(TextError);
 
 fn line_of(line: &Option<usize>) -> String {
-    line.map(|line| format!(", line {line},")).unwrap_or_default()
+    line.map(|line| format!(" (line {line})")).unwrap_or_default()
 }

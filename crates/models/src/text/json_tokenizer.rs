@@ -29,6 +29,8 @@ struct JsonTokenizer {
 }
 
 const DAMAGED: &str = "the file is damaged or of another kind: get it again";
+/// A space for which a sign of three bytes is written makes three.
+const MOST_GROWTH: u64 = 1000;
 const OTHER: &str = "take a model with BPE";
 
 impl TextTokenizer {
@@ -67,6 +69,13 @@ pub(super) fn read(text: &str) -> Result<Tokenizer, String> {
     let mut inner = fenced(|| Tokenizer::from_bytes(text.as_bytes()))?;
     inner.with_padding(None);
     fenced(|| inner.with_truncation(None).map(|_| ()))?;
+    let normalizer = serde_json::to_value(inner.get_normalizer()).map_err(|e| e.to_string())?;
+    let growth = growth(&normalizer);
+    if growth > MOST_GROWTH {
+        return Err(format!(
+            "its normalizer makes a text up to {growth} times as long, {MOST_GROWTH} is the most"
+        ));
+    }
     if let ModelWrapper::BPE(bpe) = inner.get_model()
         && bpe.dropout.is_some()
     {
@@ -75,6 +84,21 @@ pub(super) fn read(text: &str) -> Result<Tokenizer, String> {
         inner.with_model(bpe);
     }
     Ok(inner)
+}
+
+/// How many times as long replacements make a text at most. One after the other they multiply, and five that write 200
+/// letters for one asked for all memory there is.
+fn growth(normalizer: &serde_json::Value) -> u64 {
+    if let Some(all) = normalizer["normalizers"].as_array() {
+        return all.iter().map(growth).fold(1, u64::saturating_mul);
+    }
+    let Some(content) = normalizer["content"].as_str().filter(|_| normalizer["type"] == "Replace") else {
+        return 1;
+    };
+    // What an expression finds may be nothing.
+    let found = normalizer["pattern"]["String"].as_str().map_or(0, str::len);
+    let written = content.len() as u64;
+    if found == 0 { written.saturating_add(1) } else { written.div_ceil(found as u64).max(1) }
 }
 
 fn supported(model: &ModelWrapper) -> Result<(), String> {

@@ -47,6 +47,7 @@ impl<'c> Answer<'c> {
         }
         let sampler = sampler(request, &model.about.ends);
         sampler.check().map_err(ModelError::from)?;
+        check_bias(&sampler, model.vocab())?;
         let is_on_device = sampler.is_greedy() && sampler.is_of_raw_logits() && request.log_probs.is_none();
         let ends = if request.ignore_end { Vec::new() } else { model.about.ends.clone() };
         let room = model.about.context - conversation.len();
@@ -220,6 +221,17 @@ fn sampler(request: &Request, ends: &[u32]) -> Sampler {
     let never = ends.iter().filter(|_| request.ignore_end).map(|&id| (id, f32::NEG_INFINITY));
     sampler.bias.extend(never);
     sampler
+}
+
+/// Refuses a bias of no token before anything is read.
+fn check_bias(sampler: &Sampler, vocab: u64) -> Result<(), ModelError> {
+    match sampler.bias.iter().find(|(id, _)| u64::from(*id) >= vocab) {
+        Some((id, _)) => {
+            let problem = format!("there is no token {id}: the model's are 0 to {}", vocab.saturating_sub(1));
+            Err(ModelError::Option { option: "logit_bias", problem })
+        }
+        None => Ok(()),
+    }
 }
 
 /// A token without its log probability.

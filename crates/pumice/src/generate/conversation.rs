@@ -103,7 +103,9 @@ impl Conversation {
         if all <= context {
             return Ok(());
         }
-        let problem = format!("its tokens are {all}, and the context holds {context}");
+        let problem = format!(
+            "its tokens are {all}, and the context holds {context}: take fewer, or a larger context (--context)"
+        );
         Err(ModelError::Option { option: "prompt", problem }.into())
     }
 

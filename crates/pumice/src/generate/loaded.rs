@@ -83,7 +83,8 @@ impl LoadedModel {
         };
         let template = template.ok_or_else(|| ModelError::Option {
             option: "chat",
-            problem: "the model has no chat template; give the whole text as a prompt".to_owned(),
+            problem: "the model has no chat template; give the whole text as a prompt (--prompt), or a template (--template)"
+                .to_owned(),
         })?;
         let template = match chat.date {
             Some((year, month, day)) => template.on(year, month, day).map_err(ModelError::from)?,

@@ -37,8 +37,8 @@ pub enum SavedError {
     Version(u32),
     /// One of another model.
     #[error(
-        "a saved conversation of another model, or of this one with another context that chooses other angles, or with \
-         caches of another type: open the model as it was when the conversation was saved"
+        "a saved conversation of another model, or of this one with caches of another type (--kv), other encodings \
+         (--quantize), or a context that chooses other rotary factors (--context): open the model as it was then"
     )]
     OtherModel,
     /// Contents that contradict each other or the model.

@@ -30,7 +30,8 @@ pub struct GenerateArgs {
     /// Continue the text of this file, taken as it is
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
     pub file: Option<PathBuf>,
-    /// Answer this message, through the model's chat template. Without it, --prompt and --file: a conversation
+    /// Answer this message, through the model's chat template; `-` is the standard input. Without it, --prompt and
+    /// --file: a conversation
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["prompt", "file"])]
     pub chat: Option<String>,
     /// What the model is told before a conversation
@@ -58,16 +59,16 @@ pub struct GenerateArgs {
     #[command(flatten)]
     pub reading: ReadingArgs,
     /// A chat template in place of the model's own
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "file"])]
     pub template: Option<PathBuf>,
     /// Set a value that the chat template asks for, such as enable_thinking=false; may be given several times
-    #[arg(long, value_name = "K=V")]
+    #[arg(long, value_name = "K=V", conflicts_with_all = ["prompt", "file"])]
     pub template_arg: Vec<String>,
     /// The day that a chat template is told [default: today, by UTC]
-    #[arg(long, value_name = "YYYY-MM-DD", value_parser = today::day)]
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = today::day, conflicts_with_all = ["prompt", "file"])]
     pub date: Option<Day>,
     /// Tools that the model may call: a JSON list of descriptions
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "file"])]
     pub tools: Option<PathBuf>,
     /// Run a plan that `pumice compile` made of the model, and compile nothing
     #[arg(long, value_name = "X.plan", conflicts_with_all = ["seeded", "context", "kv", "table", "precision"])]
@@ -202,7 +203,8 @@ impl GenerateArgs {
             }
             (Some(text), _) => Ok(Task::Answer(Prompt::Text(text))),
             (None, Some(message)) => {
-                let turn = Message::new("user", message.as_str());
+                let message = texts::given(Some(message), None)?.unwrap_or_default();
+                let turn = Message::new("user", message);
                 Ok(Task::Answer(Prompt::Chat(self.system_turn().into_iter().chain([turn]).collect())))
             }
             (None, None) if is_terminal => Ok(Task::Talk),

@@ -11,6 +11,8 @@ pub(super) enum Typed {
     Message(String),
     /// Ctrl-C with an empty or half a line.
     Interrupted,
+    /// A line that is no text, and why.
+    Unreadable(String),
     /// There is no more.
     End,
 }
@@ -86,6 +88,10 @@ impl Lines for Editor {
             }
             Err(ReadlineError::Eof) => self.last = Typed::End,
             Err(ReadlineError::Interrupted) => self.last = Typed::Interrupted,
+            // What is no UTF-8 is one line, and others follow.
+            Err(ReadlineError::Io(error)) if error.kind() == std::io::ErrorKind::InvalidData => {
+                self.last = Typed::Unreadable(error.to_string());
+            }
             Err(ReadlineError::Io(error)) => {
                 return Err(CommandError::Usage(format!("the terminal cannot be read: {error}")));
             }

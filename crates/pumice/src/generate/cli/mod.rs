@@ -52,7 +52,8 @@ pub fn run(
     log: &mut dyn Write,
 ) -> Result<bool, CommandError> {
     let task = args.task(std::io::stdin().is_terminal())?;
-    let seed = RandomState::new().hash_one(std::process::id());
+    // As many bits as every reader of JSON keeps.
+    let seed = RandomState::new().hash_one(std::process::id()) >> 11;
     let most = if matches!(task, Task::Talk) { usize::MAX } else { TOKENS };
     // Options that cannot be are found before a model is read.
     args.request(&Default::default(), seed, most).sampler.check().map_err(usage)?;

@@ -28,6 +28,7 @@ enum Line {
     Again,
     Save(PathBuf),
     Load(PathBuf),
+    NoFile,
     Help,
     Quit,
     Unknown(String),
@@ -40,6 +41,7 @@ impl Line {
         match (name, rest.trim()) {
             ("save", file) if !file.is_empty() => return Line::Save(file.into()),
             ("load", file) if !file.is_empty() => return Line::Load(file.into()),
+            ("save" | "load", _) => return Line::NoFile,
             _ => {}
         }
         match command.trim() {
@@ -96,6 +98,7 @@ pub(super) fn talk(
         match typed {
             Typed::End => return Ok(true),
             Typed::Interrupted => writeln!(talk.log, "/quit or Ctrl-D ends the conversation")?,
+            Typed::Unreadable(why) => writeln!(talk.log, "the line is left out: {why}")?,
             Typed::Message(text) if text.trim().is_empty() => {}
             Typed::Message(text) => match Line::of(text) {
                 Line::Quit => return Ok(true),
@@ -138,6 +141,7 @@ impl Talk<'_> {
                 };
                 Ok(writeln!(self.log, "{told}")?)
             }
+            Line::NoFile => Ok(writeln!(self.log, "the name of a file is missing: /save talk.pumice")?),
             Line::Unknown(name) => Ok(writeln!(self.log, "/{name} is not known\n{HELP}")?),
             Line::Help | Line::Quit => Ok(writeln!(self.log, "{HELP}")?),
         }
@@ -173,9 +177,11 @@ impl Talk<'_> {
         });
         match answer {
             Ok(answer) => self.tell(&answer),
-            Err(CommandError::Pumice(crate::Error::Model(
-                error @ (ModelError::Option { .. } | ModelError::Language(_)),
-            ))) => Ok(writeln!(self.log, "{error}")?),
+            Err(CommandError::Pumice(crate::Error::Model(error))) => {
+                let is_full = matches!(error, ModelError::Option { option: "prompt", .. });
+                let hint = if is_full { "; /undo and /reset make room" } else { "" };
+                Ok(writeln!(self.log, "{error}{hint}")?)
+            }
             Err(other) => Err(other),
         }
     }

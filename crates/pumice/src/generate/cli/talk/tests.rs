@@ -21,6 +21,7 @@ impl Script {
     fn of(lines: &[&str]) -> Script {
         let typed = lines.iter().map(|line| match *line {
             "^C" => Typed::Interrupted,
+            "\u{fffd}" => Typed::Unreadable("no text".to_owned()),
             line => Typed::Message(line.to_owned()),
         });
         Script { lines: typed.collect::<Vec<_>>().into_iter(), last: Typed::End }
@@ -119,7 +120,9 @@ fn a_conversation_is_kept_in_a_file() {
     assert_eq!(std::fs::read(OWN).expect("there"), before);
     std::fs::remove_file(&file).expect("it was saved");
     assert!(
-        log.contains("2 turns") && log.contains("/nowhere/at/all") && log.contains("/save is not known"),
+        log.contains("2 turns")
+            && log.contains("/nowhere/at/all")
+            && log.contains("the name of a file is missing"),
         "{log}"
     );
 }
@@ -147,6 +150,9 @@ fn what_cannot_be_is_told_and_the_conversation_goes_on() {
     let strict = "{% for m in messages %}{% if m.content == 'no' %}{{ raise_exception('not that') }}{% endif %}{{ m.content }}{% endfor %}";
     let (_, log) = told(Some(strict), &[], &["no", "yes"]).expect("talks");
     assert!(log.contains("not that") && log.contains("token"), "{log}");
+    // A line that is no text, which ended the conversation.
+    let (out, log) = told(Some(TEMPLATE), &[], &["\u{fffd}", "hi"]).expect("talks");
+    assert!(log.contains("the line is left out: no text") && !out.trim().is_empty(), "{log}");
     // A message that does not fit, and one that does.
     let long = "x".repeat(4000);
     let (out, log) = told(Some(TEMPLATE), &[], &[&long, "hi"]).expect("talks");
