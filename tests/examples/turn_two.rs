@@ -41,23 +41,27 @@ fn ask(talk: &mut Conversation, text: &str, answer: usize) -> Result<(), Box<dyn
     Ok(())
 }
 
-/// Seconds of a turn through the template, and of reading its tokens, both with the first token of the answer.
-fn times(talk: &mut Conversation) -> Result<[f64; 2], Box<dyn Error>> {
-    let (mut asked, mut pushed) = (talk.fork()?, talk.fork()?);
+/// Seconds of a turn through the template, with the first token of the answer.
+fn turn(talk: &mut Conversation) -> Result<f64, Box<dyn Error>> {
+    let mut asked = talk.fork()?;
     let begun = Instant::now();
     ask(&mut asked, QUESTION, 1)?;
-    let whole = begun.elapsed().as_secs_f64();
-    let (ids, kept) = (asked.ids(), pushed.ids());
-    let same = ids.iter().zip(&kept).take_while(|(a, b)| a == b).count();
+    Ok(begun.elapsed().as_secs_f64())
+}
+
+/// Seconds of reading the tokens of that turn, with the same token.
+fn reading(talk: &mut Conversation, ids: &[u32]) -> Result<f64, Box<dyn Error>> {
+    let mut pushed = talk.fork()?;
+    let same = ids.iter().zip(&pushed.ids()).take_while(|(a, b)| a == b).count();
     pushed.rewind(same)?;
     pushed.push(&ids[same..ids.len() - 1])?;
     let begun = Instant::now();
     pushed.generate(&Request::default().tokens(1).ignore_end(true), |_| ControlFlow::Continue(()))?;
-    let reading = begun.elapsed().as_secs_f64();
-    match pushed.ids() == ids {
-        true => Ok([whole, reading]),
-        false => Err("the same tokens had another answer".into()),
+    let took = begun.elapsed().as_secs_f64();
+    if pushed.ids() != ids {
+        return Err("the same tokens had another answer".into());
     }
+    Ok(took)
 }
 
 fn median(mut all: Vec<f64>) -> f64 {
@@ -75,11 +79,23 @@ fn main() -> Result<(), Box<dyn Error>> {
     let sentences = args.tokens / 18;
     ask(&mut talk, &SENTENCE.repeat(sentences), args.tokens.saturating_sub(16 * sentences).min(100))?;
     let depth = talk.len();
+    let mut asked = talk.fork()?;
+    ask(&mut asked, QUESTION, 1)?;
+    let ids = asked.ids();
     // Kernels are made, and drivers finish them, when they first run.
-    times(&mut talk)?;
-    let all = (0..args.times).map(|_| times(&mut talk)).collect::<Result<Vec<_>, _>>()?;
-    let of = |which: usize| median(all.iter().map(|pair| pair[which]).collect());
-    let (turn, reading) = (of(0), of(1));
+    reading(&mut talk, &ids)?;
+    let (mut turns, mut readings) = (Vec::new(), Vec::new());
+    for i in 0..args.times {
+        // In turns: what runs first after a pause finds a slower clock.
+        if i % 2 == 0 {
+            turns.push(turn(&mut talk)?);
+        }
+        readings.push(reading(&mut talk, &ids)?);
+        if i % 2 == 1 {
+            turns.push(turn(&mut talk)?);
+        }
+    }
+    let (turn, reading) = (median(turns), median(readings));
     let told = json!({"device": device.name(), "depth": depth, "turn_s": turn, "reading_s": reading, "ratio": turn / reading});
     println!("{told}");
     Ok(())
