@@ -34,18 +34,11 @@ pub(super) enum Strength {
 const PLANE: std::ops::RangeInclusive<char> = '\u{100000}'..='\u{10FFFD}';
 
 /// Marks for the characters of control tokens.
-///
-/// Every turn goes through every character of a conversation several times: tables, and no searches.
 pub(super) struct Marks<'c> {
-    /// By ASCII character, itself where it has none.
-    ascii: [char; 128],
-    others: BTreeMap<char, char>,
-    /// By place in the private plane.
-    by_mark: Vec<Option<char>>,
+    by_char: BTreeMap<char, char>,
+    by_mark: BTreeMap<char, char>,
     /// Literals of the template that stay as they are.
     kept: Vec<&'c str>,
-    /// Bytes that one of them begins with.
-    begins: [bool; 256],
     control: &'c Specials,
 }
 
@@ -69,32 +62,13 @@ impl<'c> Marks<'c> {
         if by_char.len() < wanted.len() {
             return Err(TextError::Unmarkable);
         }
+        let by_mark = by_char.iter().map(|(&c, &mark)| (mark, c)).collect();
         let is_harmless = |literal: &&String| {
             let has_token = control.fragments(literal).iter().any(|f| matches!(f, Fragment::Token(_)));
             !literal.is_empty() && !has_token && !tokens.iter().any(|t| t.contains(literal.as_str()))
         };
-        let kept: Vec<&str> = literals.iter().filter(is_harmless).map(String::as_str).collect();
-        let mut begins = [false; 256];
-        kept.iter().filter_map(|literal| literal.bytes().next()).for_each(|b| begins[usize::from(b)] = true);
-        let by_mark = by_mark(&by_char);
-        let ascii = std::array::from_fn(|i| {
-            let c = char::from(i as u8);
-            by_char.get(&c).copied().unwrap_or(c)
-        });
-        let others = by_char.into_iter().filter(|(c, _)| !c.is_ascii()).collect();
-        Ok(Marks { ascii, others, by_mark, kept, begins, control })
-    }
-
-    fn of(&self, c: char) -> char {
-        match self.ascii.get(c as usize) {
-            Some(&mark) => mark,
-            None => self.others.get(&c).copied().unwrap_or(c),
-        }
-    }
-
-    /// The character that a mark stands for.
-    fn behind(&self, mark: char) -> Option<char> {
-        self.by_mark.get(place_of(mark)?).copied().flatten()
+        let kept = literals.iter().filter(is_harmless).map(String::as_str).collect();
+        Ok(Marks { by_char, by_mark, kept, control })
     }
 
     /// The text with its marks.
@@ -108,14 +82,13 @@ impl<'c> Marks<'c> {
         let mut marked = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(c) = rest.chars().next() {
-            let may_begin = self.begins[usize::from(rest.as_bytes()[0])];
-            match kept.iter().find(|literal| may_begin && rest.starts_with(**literal)) {
+            match kept.iter().find(|literal| rest.starts_with(**literal)) {
                 Some(literal) => {
                     marked.push_str(literal);
                     rest = &rest[literal.len()..];
                 }
                 None => {
-                    marked.push(self.of(c));
+                    marked.push(self.by_char.get(&c).copied().unwrap_or(c));
                     rest = &rest[c.len_utf8()..];
                 }
             }
@@ -125,27 +98,11 @@ impl<'c> Marks<'c> {
 
     /// The text without marks.
     pub fn unmark<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if !text.contains(|c| self.behind(c).is_some()) {
+        if !text.contains(|c| self.by_mark.contains_key(&c)) {
             return Cow::Borrowed(text);
         }
-        Cow::Owned(text.chars().map(|c| self.behind(c).unwrap_or(c)).collect())
+        Cow::Owned(text.chars().map(|c| self.by_mark.get(&c).copied().unwrap_or(c)).collect())
     }
-}
-
-/// Characters by the places of their marks.
-fn by_mark(by_char: &BTreeMap<char, char>) -> Vec<Option<char>> {
-    let mut all = Vec::new();
-    for (&c, &mark) in by_char {
-        let place = place_of(mark).unwrap_or(0);
-        all.resize(all.len().max(place + 1), None);
-        all[place] = Some(c);
-    }
-    all
-}
-
-/// Where a character lies in the private plane.
-fn place_of(c: char) -> Option<usize> {
-    (c as usize).checked_sub(*PLANE.start() as usize)
 }
 
 /// The characters that get marks.
