@@ -3,7 +3,7 @@
 use super::compiler::CompilerArgs;
 use super::hub::{HubArgs, Takes};
 use super::progress::Progress;
-use super::reading::{ENCODER_BATCH, ENCODERS, LANGUAGE_MODELS, ReadingArgs, refuse};
+use super::reading::{ENCODER_BATCH, ENCODERS, ReadingArgs, refuse};
 use super::words::{count, whole};
 use super::{CommandError, Outcome, say};
 use crate::apart;
@@ -172,8 +172,7 @@ fn target(args: &CompileArgs, cache: Option<PathBuf>) -> Result<Target, CommandE
 /// The model with the ranges that its commands ask for.
 fn model(args: &CompileArgs, path: &Path, log: &mut dyn Write) -> Result<(Model, Options), CommandError> {
     if path.is_dir() && !LanguageModel::is_in_folder(path).map_err(Error::from)? {
-        let of_others = [&[("--context", args.context.is_some())], &args.reading.given()[..]].concat();
-        refuse(path, &of_others, LANGUAGE_MODELS)?;
+        args.reading.refuse_for_encoder(path, args.context)?;
         let overrides = SentenceOverrides::default()
             .pooling(args.pooling)
             .normalize(args.normalize)

@@ -6,8 +6,7 @@ use pumice_models::QUANTIZATIONS;
 use pumice_types::Encoding;
 use std::path::Path;
 
-/// What options are for.
-pub(super) const LANGUAGE_MODELS: &str = "language models";
+/// What options of encoders are for.
 pub(super) const ENCODERS: &str = "sentence encoders";
 /// Texts in one run of an encoder, where nobody says how many.
 pub(super) const ENCODER_BATCH: u64 = 32;
@@ -37,13 +36,15 @@ impl ReadingArgs {
         LanguageOptions::default().cache(self.cache()).quantize(self.quantize).ignored_keys(&self.ignore_key)
     }
 
-    /// The options, and which were given.
-    pub(super) fn given(&self) -> [(&'static str, bool); 3] {
-        [
+    /// Refuses what was given, and a context, where the model at `path` is an encoder.
+    pub(super) fn refuse_for_encoder(&self, path: &Path, context: Option<u64>) -> Result<(), CommandError> {
+        let options = [
+            ("--context", context.is_some()),
             ("--kv", self.kv.is_some()),
             ("--quantize", self.quantize.is_some()),
             ("--ignore-key", !self.ignore_key.is_empty()),
-        ]
+        ];
+        refuse(path, &options, "language models")
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::CommandError;
 use super::Args;
-use crate::cli::reading::{ENCODERS, LANGUAGE_MODELS, refuse};
+use crate::cli::reading::{ENCODERS, refuse};
 use crate::error::Error;
 use pumice_import::safetensors::Entry;
 use pumice_import::{GgufModel, GgufValue, ImportError, ModelFolder, SafetensorsFile};
@@ -62,8 +62,7 @@ pub(super) fn open(args: &Args) -> Result<Opened, CommandError> {
     // What has no configuration to read is looked at as a folder of tensors.
     let is_encoder = path.is_dir() && !LanguageModel::is_in_folder(path).unwrap_or(false);
     if is_encoder {
-        let of_others = [&[("--context", args.context.is_some())], &args.reading.given()[..]].concat();
-        refuse(path, &of_others, LANGUAGE_MODELS)?;
+        args.reading.refuse_for_encoder(path, args.context)?;
         return encoder_folder(path, args.batch);
     }
     refuse(path, &[("--batch", args.batch.is_some())], ENCODERS)?;
