@@ -1,6 +1,6 @@
 //! Filters that Jinja2 has otherwise than the engine: in their arguments, or in what they do at the end of a text.
 
-use super::methods::{pay, pay_text};
+use super::fuel::{pay, pay_text};
 use super::python::Str;
 use super::strings::is_space;
 use minijinja::value::{Kwargs, Rest, from_args};

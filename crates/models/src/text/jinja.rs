@@ -4,6 +4,7 @@
 use super::date::Date;
 use super::error::TextError;
 use super::filters;
+use super::fuel::{pay, pay_items, pay_order, pay_sought, pay_text};
 use super::json::tojson;
 use super::marks::longest_tag;
 use super::methods::{self, Arguments};
@@ -26,6 +27,28 @@ const READING: usize = LONGEST * (8 << 10);
 /// and 512 bytes of calls when it is written or dropped.
 const RENDERING: (usize, usize) = (32 << 20, 256);
 const NAME: &str = "chat";
+/// Tests that compare values or write them.
+const PAID_TESTS: [&str; 19] = [
+    "startingwith",
+    "endingwith",
+    "lower",
+    "upper",
+    "eq",
+    "equalto",
+    "==",
+    "ne",
+    "!=",
+    "lt",
+    "lessthan",
+    "<",
+    "le",
+    "<=",
+    "gt",
+    "greaterthan",
+    ">",
+    "ge",
+    ">=",
+];
 
 /// What `raise_exception` was called with.
 #[derive(thiserror::Error)]
@@ -68,7 +91,7 @@ fn read(source: &str) -> Result<Environment<'static>, TextError> {
     environment.add_filter("float", numbers::float);
     environment.add_filter("format", methods::format_filter);
     environment.set_formatter(|out, state, value| {
-        methods::pay_text(state, value)?;
+        pay_text(state, value)?;
         write!(out, "{}", Str(value)).map_err(Error::from)
     });
     paid(&mut environment);
@@ -85,7 +108,7 @@ fn read(source: &str) -> Result<Environment<'static>, TextError> {
     environment.remove_global("debug");
     environment.add_test("sequence", is_sequence);
     let raise = |state: &State<'_, '_>, message: &Value| -> Result<String, Error> {
-        methods::pay_text(state, message)?;
+        pay_text(state, message)?;
         let error = Error::new(ErrorKind::InvalidOperation, "raise_exception was called");
         Err(error.with_source(Raised(message.to_string())))
     };
@@ -100,26 +123,41 @@ fn read(source: &str) -> Result<Environment<'static>, TextError> {
 /// Puts what writes lists as text or puts them in order, filters and tests, after what takes the fuel for that.
 fn paid(environment: &mut Environment<'static>) {
     environment.add_filter("dictsort", |state: &State<'_, '_>, value: &Value, args: Arguments| {
-        methods::pay_order(state, value, &args)?;
+        pay_order(state, value, &args)?;
         methods::paid_filter(state, "dictsort", value, named(args, &["case_sensitive", "by", "reverse"])?)
     });
     for name in ["sort", "unique", "groupby", "min", "max"] {
         environment.add_filter(name, move |state: &State<'_, '_>, value: &Value, args: Arguments| {
-            methods::pay_order(state, value, &args)?;
+            pay_order(state, value, &args)?;
             methods::paid_filter(state, name, value, args)
         });
     }
     for name in ["lower", "upper", "title", "capitalize", "join", "split", "lines", "replace"] {
         environment.add_filter(name, move |state: &State<'_, '_>, value: &Value, args: Arguments| {
-            methods::pay_text(state, value)?;
+            pay_text(state, value)?;
             methods::paid_filter(state, name, value, args)
         });
     }
-    environment.add_filter(operators::SOUGHT, |state: &State<'_, '_>, value: &Value| {
-        methods::pay_text(state, value)?;
-        Ok::<Value, Error>(value.clone())
+    for (name, pay) in [
+        (operators::COMPARED, pay as fn(&State<'_, '_>, &Value) -> Result<(), Error>),
+        (operators::SOUGHT, pay_sought),
+        (operators::JOINED, pay_items),
+    ] {
+        environment.add_filter(name, move |state: &State<'_, '_>, value: &Value| {
+            pay(state, value)?;
+            Ok::<Value, Error>(value.clone())
+        });
+    }
+    environment.add_filter("sum", |state: &State<'_, '_>, value: &Value, args: Arguments| {
+        // With a list to begin with, the items are lists that are joined.
+        pay(state, value)?;
+        methods::paid_filter(state, "sum", value, args)
     });
-    for name in ["startingwith", "endingwith", "lower", "upper", "in"] {
+    environment.add_test("in", |state: &State<'_, '_>, value: &Value, args: Rest<Value>| {
+        pay_sought(state, value)?;
+        methods::paid_test(state, "in", value, args)
+    });
+    for name in PAID_TESTS {
         environment.add_test(name, move |state: &State<'_, '_>, value: &Value, args: Rest<Value>| {
             methods::paid_test(state, name, value, args)
         });

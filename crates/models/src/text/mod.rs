@@ -14,6 +14,7 @@ mod encoder;
 pub mod error;
 mod exp;
 mod filters;
+mod fuel;
 mod gguf_sentencepiece;
 pub mod input;
 mod jinja;

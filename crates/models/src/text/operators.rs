@@ -1,9 +1,10 @@
-//! The operators `~` and `in` of templates, paid for before they write.
+//! Operators of templates, paid for before they work.
 //!
-//! In: a template's source. Out: the same with calls put in. Both operators write a list as text, and the engine takes
-//! fuel afterwards or not at all, so a list that holds one long string many times takes memory without bound. Beside a
-//! safe string `~` writes through the formatter, which is ours and takes the fuel first; the left operand of `in` goes
-//! through a filter that does. Never here: what is outside of tags.
+//! In: a template's source. Out: the same with filters put in that take the fuel for an operand. The engine takes little
+//! for what its operators do with lists, or takes it afterwards, and a list of lists that are shared has items without
+//! bound. `~` writes its operands as text: beside a safe string it does that through the formatter, which is ours and
+//! takes the fuel first. `in`, comparisons, names of objects and subscripts compare; `+` and `*` join and repeat.
+//! Never here: what is outside of tags.
 
 use std::borrow::Cow;
 
@@ -12,11 +13,15 @@ const SIGN: &str = "~''|safe~";
 
 /// The filter that takes the fuel for what stands to the left of `in`.
 pub(super) const SOUGHT: &str = "unpaid_sought";
+/// The filter for what is compared: to the left of a comparison, a name in an object, a subscript.
+pub(super) const COMPARED: &str = "unpaid_compared";
+/// The filter for what stands to the left of `+` and `*`.
+pub(super) const JOINED: &str = "unpaid_joined";
 
 /// Words after which another operand begins.
-const BEFORE_OPERANDS: [&str; 8] = ["and", "or", "not", "if", "elif", "else", "in", "is"];
+const BEFORE_OPERANDS: [&str; 7] = ["and", "or", "not", "if", "elif", "else", "in"];
 
-/// Puts an empty safe string between the operands of every `~`, and the filter [`SOUGHT`] before every operator `in`.
+/// Puts an empty safe string between the operands of every `~`, and filters behind the operands of other operators.
 pub(super) fn paid(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     let mut rest = source;
@@ -55,31 +60,105 @@ fn raw(text: &str) -> usize {
     ends.unwrap_or(text.len())
 }
 
+/// A bracket that is open, or the tag itself.
+struct Bracket {
+    /// What its items are: nothing to pay for, names in an object, or what is compared.
+    items: Items,
+    /// Where the item began: after the bracket or a comma.
+    item: usize,
+    /// Where the operand began: there, or after a comparison or a word.
+    operand: usize,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Items {
+    Free,
+    Named,
+    Compared,
+}
+
 /// A tag as far as it is copied.
 struct Tag<'o> {
     out: &'o mut String,
-    /// Where the operand began, outermost bracket first: after a bracket, a comma, a comparison, a word.
-    began: Vec<usize>,
-    /// The last word, and whether it is of a loop, whose `in` is no operator, or of a test.
+    /// The tag and what is open in it, outermost first; never empty.
+    open: Vec<Bracket>,
+    /// The last word.
     word: String,
+    /// Whether this is a loop whose `in` is still to come, which is no operator.
     in_loop: bool,
+    /// Where the operand before the last `not` began: `a not in b` is one operator.
+    before_not: usize,
 }
 
 impl Tag<'_> {
+    fn bracket(&mut self) -> Option<&mut Bracket> {
+        self.open.last_mut()
+    }
+
+    fn operand(&self) -> usize {
+        self.open.last().map_or(0, |bracket| bracket.operand)
+    }
+
     /// The next operand begins here.
     fn begin(&mut self) {
-        if let Some(began) = self.began.last_mut() {
-            *began = self.out.len();
+        let here = self.out.len();
+        if let Some(bracket) = self.bracket() {
+            bracket.operand = here;
         }
     }
 
-    fn open(&mut self) {
-        self.began.push(self.out.len());
+    fn begin_item(&mut self) {
+        let here = self.out.len();
+        if let Some(bracket) = self.bracket() {
+            (bracket.item, bracket.operand) = (here, here);
+        }
     }
 
-    fn close(&mut self) {
-        if self.began.len() > 1 {
-            self.began.pop();
+    /// Whether an operand ends here: a sign that follows is between two, a bracket belongs to it.
+    fn is_operand(&self) -> bool {
+        let is_word = self.word.is_empty() || !BEFORE_OPERANDS.contains(&self.word.as_str());
+        let copied = self.out.trim_end();
+        let ends = copied.ends_with(|c: char| c.is_alphanumeric() || "_)]}\"'".contains(c));
+        is_word && copied.len() > self.operand() && ends
+    }
+
+    /// Puts a filter behind what was copied from there to `end`, but not behind what is one literal.
+    fn pay(&mut self, from: usize, end: usize, filter: &str) {
+        let operand = self.out[from..end].trim();
+        let is_literal = operand.starts_with(['"', '\'']) && literal(operand) == operand.len();
+        let is_number = operand.bytes().all(|b| b.is_ascii_digit());
+        if !is_literal && !is_number {
+            self.out.insert_str(end, &format!(")|{filter} "));
+            self.out.insert(from, '(');
+        }
+    }
+
+    /// An item ends here.
+    fn end_item(&mut self, items: Items) {
+        let (here, bracket) = (self.out.len(), self.bracket());
+        if let Some(item) = bracket.filter(|bracket| bracket.items == items).map(|bracket| bracket.item) {
+            self.pay(item, here, COMPARED);
+        }
+    }
+
+    fn open(&mut self, sign: char) {
+        let is_call = self.word == "changed" && sign == '(';
+        let items = match sign {
+            '{' => Items::Named,
+            '[' if self.is_operand() => Items::Compared,
+            _ if is_call => Items::Compared,
+            _ => Items::Free,
+        };
+        self.out.push(sign);
+        let here = self.out.len();
+        self.open.push(Bracket { items, item: here, operand: here });
+    }
+
+    fn close(&mut self, sign: char) {
+        self.end_item(Items::Compared);
+        self.out.push(sign);
+        if self.open.len() > 1 {
+            self.open.pop();
         }
     }
 
@@ -88,35 +167,52 @@ impl Tag<'_> {
         if word == "in" && std::mem::take(&mut self.in_loop) {
             // The names of a loop are no operand.
         } else if word == "in" && !is_test {
-            let not = if self.word == "not" { self.out.rfind("not") } else { None };
+            let is_negated = self.word == "not";
+            let not = if is_negated { self.out.rfind("not") } else { None };
             let end = not.unwrap_or(self.out.len());
-            let began = self.began.last().copied().unwrap_or(0).min(end);
-            self.out.insert_str(end, &format!(")|{SOUGHT} "));
-            self.out.insert(began, '(');
+            let began = if is_negated { self.before_not } else { self.operand() };
+            self.pay(began.min(end), end, SOUGHT);
         }
         self.in_loop |= is_first && word == "for";
         self.out.push_str(word);
         let joined = if self.word == "is" && word == "not" { "is not" } else { word };
         self.word = joined.to_owned();
-        // `a not in b` is one operator: what stands before `not` stays the operand.
-        if is_first || (BEFORE_OPERANDS.contains(&word) && word != "not") {
+        if is_first || (BEFORE_OPERANDS.contains(&word) && self.word != "is not") {
+            self.before_not = self.operand();
             self.begin();
         }
     }
 
-    /// Copies a sign or a literal that begins with `c`.
-    fn sign(&mut self, c: char, text: &str) {
-        if matches!(c, ')' | ']' | '}') {
-            self.close();
-        }
-        self.out.push_str(if c == '~' { SIGN } else { text });
-        match c {
-            '(' | '[' | '{' => self.open(),
-            ',' | ':' | '=' | '<' | '>' | '!' => self.begin(),
+    /// Copies a sign of operators, or of what separates items.
+    fn operator(&mut self, sign: &str) {
+        match sign {
+            "==" | "!=" | "<" | "<=" | ">" | ">=" => {
+                self.pay(self.operand(), self.out.len(), COMPARED);
+            }
+            "+" | "*" if self.is_operand() => {
+                let copied = self.out.trim_end();
+                let word =
+                    copied.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+                let is_literal =
+                    copied.ends_with(['"', '\'']) || word.starts_with(|c: char| c.is_ascii_digit());
+                if !is_literal {
+                    self.out.insert_str(copied.len(), &format!("|{JOINED}"));
+                }
+            }
+            "," => self.end_item(Items::Compared),
+            ":" => {
+                self.end_item(Items::Named);
+                if let Some(bracket) = self.bracket().filter(|bracket| bracket.items == Items::Compared) {
+                    bracket.items = Items::Free;
+                }
+            }
             _ => {}
         }
-        if !c.is_whitespace() {
-            self.word.clear();
+        self.out.push_str(if sign == "~" { SIGN } else { sign });
+        match sign {
+            "," => self.begin_item(),
+            "==" | "!=" | "<" | "<=" | ">" | ">=" | ":" | "=" => self.begin(),
+            _ => {}
         }
     }
 }
@@ -129,25 +225,57 @@ fn expression<'s>(tag: &'s str, out: &mut String) -> &'s str {
     let sign = tag[at..].chars().next().filter(|c| "-+".contains(*c));
     out.extend(sign);
     at += sign.map_or(0, char::len_utf8);
-    let mut copy = Tag { began: vec![out.len()], out, word: String::new(), in_loop: false };
+    let all = Bracket { items: Items::Free, item: out.len(), operand: out.len() };
+    let mut copy = Tag { open: vec![all], out, word: String::new(), in_loop: false, before_not: 0 };
     while let Some(c) = tag[at..].chars().next() {
-        if copy.began.len() == 1 && tag[at..].starts_with(end) {
+        let rest = &tag[at..];
+        if copy.open.len() == 1 && rest.starts_with(end) {
             copy.out.push_str(end);
-            return &tag[at + 2..];
+            return &rest[2..];
         }
-        let word = word_of(&tag[at..]);
+        let word = word_of(rest);
         if !word.is_empty() {
             copy.word(word, std::mem::take(&mut is_first));
             at += word.len();
             continue;
         }
-        let is_literal = matches!(c, '"' | '\'');
-        let length = if is_literal { literal(&tag[at..]) } else { c.len_utf8() };
-        let text = &tag[at..at + length];
-        copy.sign(c, &if is_literal { escapes(text) } else { Cow::Borrowed(text) });
-        at += length;
+        at += copied(&mut copy, rest, c, end);
     }
     ""
+}
+
+/// Copies what the text begins with, a sign or a literal; gives its bytes.
+fn copied(copy: &mut Tag<'_>, text: &str, c: char, end: &str) -> usize {
+    let length = match c {
+        '"' | '\'' => {
+            let length = literal(text);
+            copy.out.push_str(&escapes(&text[..length]));
+            length
+        }
+        '(' | '[' | '{' => {
+            copy.open(c);
+            1
+        }
+        ')' | ']' | '}' => {
+            copy.close(c);
+            1
+        }
+        // The sign that takes the space after the tag.
+        '+' if copy.open.len() == 1 && text[1..].starts_with(end) => {
+            copy.out.push(c);
+            1
+        }
+        _ => {
+            let two = ["==", "!=", "<=", ">=", "**"].into_iter().find(|sign| text.starts_with(sign));
+            let sign = two.unwrap_or(&text[..c.len_utf8()]);
+            copy.operator(sign);
+            sign.len()
+        }
+    };
+    if !c.is_whitespace() {
+        copy.word.clear();
+    }
+    length
 }
 
 /// The name or number that the text begins with.
@@ -207,12 +335,22 @@ mod tests {
     use super::*;
 
     fn signs(source: &str) -> String {
-        paid(source).replace(SIGN, "≈").replace(&format!("|{SOUGHT}"), "!")
+        let filters = [(SOUGHT, "!"), (COMPARED, "?"), (JOINED, "&")];
+        let plain = filters.iter().fold(paid(source), |out, (filter, sign)| {
+            out.replace(&format!(")|{filter} "), &format!("){sign}")).replace(&format!("|{filter}"), sign)
+        });
+        plain.replace(SIGN, "≈")
+    }
+
+    fn are_found(cases: &[(&str, &str)]) {
+        for (source, expected) in cases {
+            assert_eq!(signs(source), *expected);
+        }
     }
 
     #[test]
     fn operators_inside_of_tags_are_found_and_no_others() {
-        for (source, expected) in [
+        are_found(&[
             ("a ~ b {{ c ~ d }} ~", "a ~ b {{ c ≈ d }} ~"),
             ("{%- set x = a ~'~' ~ \"\\\"~\" -%}~", "{%- set x = a ≈'~' ≈ \"\\\"~\" -%}~"),
             ("{# {{ 'don't ~ #} ~ {{ a~b }}", "{# {{ 'don't ~ #} ~ {{ a≈b }}"),
@@ -226,22 +364,42 @@ mod tests {
             ("{{ a ~ 'open", "{{ a ≈ 'open"),
             ("{% raw %} ~", "{% raw %} ~"),
             ("{{ a", "{{ a"),
-            ("{% if a.b in c %}", "{% if( a.b )! in c %}"),
-            (
-                "{%- if not x and 'a' + b not in c[d in e] -%}",
-                "{%- if not x and( 'a' + b )! not in c[(d )! in e] -%}",
-            ),
-            ("{% for a, b in c if a in d %}in", "{% for a, b in c if( a )! in d %}in"),
-            (
-                "{{ x is in(y) or x is not in y or x == y in z }}",
-                "{{ x is in(y) or x is not in y or x ==( y )! in z }}",
-            ),
-            ("{{ f(a in b, c=d in e) }}", "{{ f((a )! in b, c=(d )! in e) }}"),
-            ("{{ a in b in c }}{{ inner in main }}", "{{( a )! in( b )! in c }}{{( inner )! in main }}"),
-            ("{% set x = a in b %}", "{% set x =( a )! in b %}"),
             ("{", "{"),
-        ] {
-            assert_eq!(signs(source), expected);
-        }
+        ]);
+    }
+
+    #[test]
+    fn what_is_sought_is_all_that_stands_before_the_operator() {
+        are_found(&[
+            ("{% if a.b in c %}", "{% if( a.b )!in c %}"),
+            (
+                "{%- if not x and b + 1 not in c[d in e] -%}",
+                "{%- if not x and( b& + 1 )!not in c[((d )!in e)?] -%}",
+            ),
+            ("{% if not x in y and not z %}", "{% if not( x )!in y and not z %}"),
+            ("{% if x is defined in y %}", "{% if( x is defined )!in y %}"),
+            ("{% for a, b in c if a in d %}in", "{% for a, b in c if( a )!in d %}in"),
+            ("{{ x is in(y) or x is not in y or x in z }}", "{{ x is in(y) or x is not in y or( x )!in z }}"),
+            ("{{ f(a in b, c=d in e) }}", "{{ f((a )!in b, c=(d )!in e) }}"),
+            ("{{ a in b in c }}{{ inner in main }}", "{{( a )!in( b )!in c }}{{( inner )!in main }}"),
+            ("{% set x = a in b %}", "{% set x =( a )!in b %}"),
+            ("{% if 'a' in b and \"c\" not in d %}", "{% if 'a' in b and \"c\" not in d %}"),
+        ]);
+    }
+
+    #[test]
+    fn what_is_compared_or_joined_is_paid_for() {
+        are_found(&[
+            ("{{ a == b != c }}{{ 1 <= d }}", "{{( a )?==( b )?!= c }}{{ 1 <= d }}"),
+            ("{%- if x is defined == true -%}", "{%- if( x is defined )?== true -%}"),
+            ("{%- if not a + b>c or a['b'] == 'c' %}", "{%- if not( a& + b)?>c or( a['b'] )?== 'c' %}"),
+            ("{% set a=b==c %}{{ f(a=b<c) }}", "{% set a=(b)?==c %}{{ f(a=(b)?<c) }}"),
+            ("{{ {a: b, 'c': d, e + f : 1}[g] }}", "{{ {(a)?: b, 'c': d,( e& + f )?: 1}[(g)?] }}"),
+            ("{{ a[1:b][c, d][0][-1] + [e, f] }}", "{{ a[1:b][(c)?,( d)?][0][(-1)?]& + [e, f] }}"),
+            ("{{ 'a' + b|length + 1 + c * 2 -1 }}", "{{ 'a' + b|length& + 1 + c& * 2 -1 }}"),
+            ("{{ f(*a, **b) ** 2 + +c }}", "{{ f(*a, **b) ** 2 + +c }}"),
+            ("{% if loop.changed(a, b) +%}+{{ a +}}", "{% if loop.changed((a)?,( b)?) +%}+{{ a +}}"),
+            ("{% for a in [b] + c %}{% if [a] %}", "{% for a in [b]& + c %}{% if [a] %}"),
+        ]);
     }
 }
