@@ -1,7 +1,8 @@
 //! The text side of language models against what the Python packages give: tests/reference/text_goldens.py.
 
 use pumice_models::{
-    ChatInput, ChatTemplate, JsonValue, Message, TemplateArguments, TextError, TextTokenizer, Vocabulary,
+    ChatInput, ChatTemplate, EncodedTexts, JsonValue, Message, TemplateArguments, TextError, TextTokenizer,
+    Vocabulary,
 };
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -296,6 +297,28 @@ fn harmless_conversations_have_the_ids_of_the_rendered_text() {
         let place = format!("{} {}", case.template, case.conversation);
         assert_eq!(tokenizer.encode_chat(&template, &input(messages, case.prompt)), Ok(expected), "{place}");
     }
+}
+
+/// Texts that are kept from conversation to conversation, and between two tokenizers, change no id.
+#[test]
+fn texts_of_turns_before_are_those_of_the_same_tokenizer() {
+    let golden: ChatGolden = golden("chat.json");
+    let tokenizers = [tokenizer("qwen2"), tokenizer("default")];
+    let mut texts = EncodedTexts::default();
+    let mut differing = 0;
+    for case in golden.cases.iter().filter(|case| case.refused.is_none()) {
+        let template = template_of(&golden, case);
+        let input = input(&golden.conversations[case.conversation], case.prompt);
+        let mut all = Vec::new();
+        for tokenizer in &tokenizers {
+            let ids = tokenizer.encode_chat(&template, &input);
+            assert_eq!(tokenizer.encode_turns(&template, &input, &mut texts), ids);
+            assert_eq!(tokenizer.encode_turns(&template, &input, &mut texts), ids);
+            all.push(ids);
+        }
+        differing += usize::from(all[0] != all[1]);
+    }
+    assert!(differing > 20, "{differing}");
 }
 
 /// Templates that change what is said: the change stays, the text stays text.

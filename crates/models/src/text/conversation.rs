@@ -1,6 +1,8 @@
 //! Conversations to token ids: what a message says is text, and control tokens are the template's alone.
 
 use super::chat::ChatTemplate;
+use super::encoded::EncodedTexts;
+use super::encoder::Place;
 use super::error::TextError;
 use super::input::{ChatInput, OwnedInput};
 use super::marks::{Marks, Strength};
@@ -46,12 +48,26 @@ impl TextTokenizer {
     /// Those of [`ChatTemplate::render`]; [`TextError::Role`]; [`TextError::TemplateMessage`] where a text has
     /// characters of control tokens and what the template writes depends on them in a way that cannot be followed.
     pub fn encode_chat(&self, template: &ChatTemplate, input: &ChatInput<'_>) -> Result<Vec<u32>, TextError> {
+        self.encode_turns(template, input, &mut EncodedTexts::default())
+    }
+
+    /// As [`TextTokenizer::encode_chat`], of a conversation that grows: texts between control tokens that `before` has
+    /// from the turns before are not encoded again. The ids are the same.
+    ///
+    /// # Errors
+    /// As [`TextTokenizer::encode_chat`].
+    pub fn encode_turns(
+        &self,
+        template: &ChatTemplate,
+        input: &ChatInput<'_>,
+        before: &mut EncodedTexts,
+    ) -> Result<Vec<u32>, TextError> {
         self.check_roles(input.messages)?;
         let special = |id: Option<u32>| id.map_or_else(String::new, |id| self.decode(&[id]));
         let (bos, eos) = (special(self.bos()), special(self.eos()));
         let input = &input.special_tokens(&bos, &eos);
         let plain = template.render(input)?;
-        let tokens = self.control_tokens();
+        let tokens = self.control().texts();
         let mut texts = vec![template.source(), plain.as_str()];
         input.texts(&mut |text| texts.push(text));
         for strength in [Strength::All, Strength::Signs] {
@@ -61,7 +77,7 @@ impl TextTokenizer {
             // A template that refuses what is marked looked at it, and is asked with fewer marks.
             let Ok(rendered) = template.render(&marked.instead(input)) else { continue };
             if marks.unmark(&rendered) == plain {
-                let ids = self.encode_marked(&rendered, &marks)?;
+                let ids = self.encode_marked(&rendered, &marks, before)?;
                 self.check_foreign_roles(template, &marked.instead(input), &marks, &ids)?;
                 return Ok(self.begun(ids));
             }
@@ -108,7 +124,8 @@ impl TextTokenizer {
         };
         let messages: Vec<Message> = input.messages.iter().map(of_role).collect();
         let marked = ChatInput { messages: &messages, ..*input };
-        match template.render(&marked).and_then(|rendered| self.encode_marked(&rendered, marks)) {
+        let other = template.render(&marked);
+        match other.and_then(|rendered| self.encode_marked(&rendered, marks, &mut EncodedTexts::default())) {
             Ok(other) if self.control_ids(&other).eq(self.control_ids(ids)) => Ok(()),
             _ => Err(TextError::Role { role: foreign.role.chars().take(80).collect() }),
         }
@@ -119,17 +136,23 @@ impl TextTokenizer {
     }
 
     /// Control tokens as they stand in the text; between them text, without marks.
-    fn encode_marked(&self, rendered: &str, marks: &Marks<'_>) -> Result<Vec<u32>, TextError> {
-        let mut ids = Vec::new();
+    fn encode_marked(
+        &self,
+        rendered: &str,
+        marks: &Marks<'_>,
+        before: &mut EncodedTexts,
+    ) -> Result<Vec<u32>, TextError> {
+        let (mut ids, mut encoded) = (Vec::new(), EncodedTexts::of(self));
         for fragment in self.control_fragments(rendered)? {
             match fragment {
                 Fragment::Token(id) => ids.push(id),
-                Fragment::Text(text) if ids.is_empty() => {
-                    ids.extend(self.encode(&marks.unmark(text), false)?)
+                Fragment::Text(text) => {
+                    let place = if ids.is_empty() { Place::Start } else { Place::Middle };
+                    ids.extend(encoded.take(self, before, &marks.unmark(text), place)?);
                 }
-                Fragment::Text(text) => ids.extend(self.encode_middle(&marks.unmark(text))?),
             }
         }
+        *before = encoded;
         Ok(ids)
     }
 }

@@ -4,7 +4,7 @@ use super::error::TextError;
 use super::specials::Fragment;
 
 /// Where a text stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Place {
     /// Nothing stands before it.
     Start,

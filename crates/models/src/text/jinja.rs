@@ -95,6 +95,7 @@ fn read(source: &str) -> Result<Environment<'static>, TextError> {
         write!(out, "{}", Str(value)).map_err(Error::from)
     });
     paid(&mut environment);
+    paid_operators(&mut environment);
     filters::add(&mut environment);
     // No conversation needs them, and they write values that the engine does not charge before.
     for name in ["pprint", "urlencode"] {
@@ -138,16 +139,6 @@ fn paid(environment: &mut Environment<'static>) {
             methods::paid_filter(state, name, value, args)
         });
     }
-    for (name, pay) in [
-        (operators::COMPARED, pay as fn(&State<'_, '_>, &Value) -> Result<(), Error>),
-        (operators::SOUGHT, pay_sought),
-        (operators::JOINED, pay_items),
-    ] {
-        environment.add_filter(name, move |state: &State<'_, '_>, value: &Value| {
-            pay(state, value)?;
-            Ok::<Value, Error>(value.clone())
-        });
-    }
     environment.add_filter("sum", |state: &State<'_, '_>, value: &Value, args: Arguments| {
         // With a list to begin with, the items are lists that are joined.
         pay(state, value)?;
@@ -160,6 +151,20 @@ fn paid(environment: &mut Environment<'static>) {
     for name in PAID_TESTS {
         environment.add_test(name, move |state: &State<'_, '_>, value: &Value, args: Rest<Value>| {
             methods::paid_test(state, name, value, args)
+        });
+    }
+}
+
+/// The filters that stand behind operands.
+fn paid_operators(environment: &mut Environment<'static>) {
+    for (name, pay) in [
+        (operators::COMPARED, pay as fn(&State<'_, '_>, &Value) -> Result<(), Error>),
+        (operators::SOUGHT, pay_sought),
+        (operators::JOINED, pay_items),
+    ] {
+        environment.add_filter(name, move |state: &State<'_, '_>, value: &Value| {
+            pay(state, value)?;
+            Ok::<Value, Error>(value.clone())
         });
     }
 }

@@ -1,10 +1,10 @@
 //! Operators of templates, paid for before they work.
 //!
-//! In: a template's source. Out: the same with filters put in that take the fuel for an operand. The engine takes little
-//! for what its operators do with lists, or takes it afterwards, and a list of lists that are shared has items without
-//! bound. `~` writes its operands as text: beside a safe string it does that through the formatter, which is ours and
-//! takes the fuel first. `in`, comparisons, names of objects and subscripts compare; `+` and `*` join and repeat.
-//! Never here: what is outside of tags.
+//! In: a template's source. Out: the same with filters put in that take the fuel for an operand. The engine takes
+//! little for what its operators do with lists, or takes it afterwards, and a list of lists that are shared has items
+//! without bound. `~` writes its operands as text: beside a safe string it does that through the formatter, which is
+//! ours and takes the fuel first. `in`, comparisons, names of objects and subscripts compare; `+` and `*` join and
+//! repeat. Never here: what is outside of tags.
 
 use std::borrow::Cow;
 

@@ -44,6 +44,11 @@ impl Specials {
         Specials::with_spaces(tokens, kinds, wanted, |_| false)
     }
 
+    /// The texts of the tokens that it looks for.
+    pub fn texts(&self) -> Vec<&str> {
+        self.tokens.iter().map(|token| token.text.as_str()).collect()
+    }
+
     /// As [`Specials::new`]; `takes_spaces` tells which tokens take the spaces after them along.
     pub fn with_spaces(
         tokens: &[&str],

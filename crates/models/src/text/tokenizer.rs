@@ -95,9 +95,18 @@ impl TextTokenizer {
         self.encoder.encode(text, Place::Start, parse_special)
     }
 
-    /// As [`TextTokenizer::encode`] without control tokens, of text that follows a control token.
-    pub(super) fn encode_middle(&self, text: &str) -> Result<Vec<u32>, TextError> {
-        self.encoder.encode(text, Place::Middle, false)
+    /// As [`TextTokenizer::encode`] without control tokens, of text that stands there.
+    pub(super) fn encode_at(&self, text: &str, place: Place) -> Result<Vec<u32>, TextError> {
+        self.encoder.encode(text, place, false)
+    }
+
+    /// Whether these are the pieces of this tokenizer.
+    pub(super) fn has(&self, pieces: &Arc<Pieces>) -> bool {
+        Arc::ptr_eq(&self.pieces, pieces)
+    }
+
+    pub(super) fn pieces(&self) -> &Arc<Pieces> {
+        &self.pieces
     }
 
     /// As [`TextTokenizer::encode`], with what stands before and after a prompt: the token that begins a text where the
@@ -123,12 +132,6 @@ impl TextTokenizer {
     /// Finds control tokens.
     pub(super) fn control(&self) -> &Specials {
         &self.control
-    }
-
-    /// The texts of all control tokens.
-    pub(super) fn control_tokens(&self) -> Vec<&str> {
-        let control = self.ids.iter().filter(|&(_, &id)| self.is_control(id));
-        control.map(|(token, _)| token.as_str()).collect()
     }
 
     /// A text in fragments at control tokens.

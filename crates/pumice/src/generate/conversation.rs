@@ -7,7 +7,7 @@ use super::answer::Answer;
 use super::loaded::{CACHE_ROWS, LoadedModel};
 use super::request::{Generated, Heard, Request};
 use crate::error::Error;
-use pumice_models::{Draws, Message, ModelError};
+use pumice_models::{Draws, EncodedTexts, Message, ModelError};
 use pumice_runtime::{Executable, Session, StateRows};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -45,6 +45,8 @@ pub struct Conversation {
     pub(super) is_last_known: bool,
     pub(super) draws: Option<Draws>,
     pub(super) messages: Vec<Message>,
+    /// What the texts of its last turn became.
+    pub(super) texts: EncodedTexts,
 }
 
 impl Conversation {
@@ -59,6 +61,7 @@ impl Conversation {
             is_last_known: false,
             draws: None,
             messages: Vec::new(),
+            texts: EncodedTexts::default(),
         })
     }
 
@@ -152,6 +155,7 @@ impl Conversation {
             is_last_known: self.is_last_known,
             draws: self.draws.clone(),
             messages: self.messages.clone(),
+            texts: self.texts.clone(),
         })
     }
 
@@ -264,7 +268,7 @@ impl Conversation {
         request: &Request,
         mut listen: impl FnMut(Heard<'_>) -> ControlFlow<()>,
     ) -> Result<Generated, Error> {
-        let ids = self.model.chat_ids(&self.messages)?;
+        let ids = self.model.chat_ids(&self.messages, &mut self.texts)?;
         self.set_ids(&ids)?;
         let answer = Answer::new(self, request)?.whole(&mut listen)?;
         self.messages.push(Message::new(ASSISTANT, answer.text.as_str()));

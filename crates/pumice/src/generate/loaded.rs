@@ -4,12 +4,12 @@ use super::ahead::Ahead;
 use super::chat::ChatSettings;
 use crate::error::Error;
 use pumice_models::{
-    ChatInput, ChatTemplate, ChatTemplates, Fingerprint, Message, ModelError, Note, SuggestedSampling,
-    TextTokenizer,
+    ChatInput, ChatTemplate, ChatTemplates, EncodedTexts, Fingerprint, Message, ModelError, Note,
+    SuggestedSampling, TextTokenizer,
 };
 use pumice_runtime::Executable;
 use std::collections::BTreeSet;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 /// The axis of a cache along which rows lie.
 pub(super) const CACHE_ROWS: usize = 1;
@@ -20,6 +20,46 @@ pub(crate) struct TextSide {
     /// Sources of chat templates, which are read when a conversation comes.
     pub(super) templates: ChatTemplates,
     pub(super) chat: ChatSettings,
+    /// The template that conversations use, once one has come.
+    chosen: OnceLock<ChatTemplate>,
+}
+
+impl TextSide {
+    pub(super) fn new(tokenizer: TextTokenizer, templates: ChatTemplates, chat: ChatSettings) -> TextSide {
+        TextSide { tokenizer, templates, chat, chosen: OnceLock::new() }
+    }
+
+    /// The template that conversations use: the caller's own, or the model's.
+    fn template(&self) -> Result<&ChatTemplate, ModelError> {
+        if let Some(chosen) = self.chosen.get() {
+            return Ok(chosen);
+        }
+        let template = match &self.chat.template {
+            Some(source) => Some(ChatTemplate::new(source)?),
+            None => self.templates.choose(!self.chat.tools.is_empty())?.map(|(_, template)| template),
+        };
+        let template = template.ok_or_else(|| ModelError::Option {
+            option: "chat",
+            problem: "the model has no chat template; give the whole text as a prompt (--prompt), or a template (--template)"
+                .to_owned(),
+        })?;
+        let template = match self.chat.date {
+            Some((year, month, day)) => template.on(year, month, day)?,
+            None => template,
+        };
+        Ok(self.chosen.get_or_init(|| template))
+    }
+
+    /// The tokens of a conversation, which end where the assistant's answer begins. `before` has the texts of its turns
+    /// before.
+    fn chat_ids(&self, messages: &[Message], before: &mut EncodedTexts) -> Result<Vec<u32>, ModelError> {
+        let chat = &self.chat;
+        let mut input = ChatInput::new(messages).add_generation_prompt(true).arguments(&chat.arguments);
+        if !chat.tools.is_empty() {
+            input = input.tools(&chat.tools);
+        }
+        Ok(self.tokenizer.encode_turns(self.template()?, &input, before)?)
+    }
 }
 
 /// What a generator needs of a model besides its graph.
@@ -72,29 +112,10 @@ impl LoadedModel {
         })
     }
 
-    /// The tokens of a conversation, which end where the assistant's answer begins.
-    pub fn chat_ids(&self, messages: &[Message]) -> Result<Vec<u32>, Error> {
-        let TextSide { tokenizer, templates, chat } = self.text_for("chat")?;
-        let own = |source| ChatTemplate::new(source).map(Some);
-        let tools = !chat.tools.is_empty();
-        let template = match &chat.template {
-            Some(source) => own(source).map_err(ModelError::from)?,
-            None => templates.choose(tools).map_err(ModelError::from)?.map(|(_, template)| template),
-        };
-        let template = template.ok_or_else(|| ModelError::Option {
-            option: "chat",
-            problem: "the model has no chat template; give the whole text as a prompt (--prompt), or a template (--template)"
-                .to_owned(),
-        })?;
-        let template = match chat.date {
-            Some((year, month, day)) => template.on(year, month, day).map_err(ModelError::from)?,
-            None => template,
-        };
-        let mut input = ChatInput::new(messages).add_generation_prompt(true).arguments(&chat.arguments);
-        if tools {
-            input = input.tools(&chat.tools);
-        }
-        Ok(tokenizer.encode_chat(&template, &input).map_err(ModelError::from)?)
+    /// The tokens of a conversation, which end where the assistant's answer begins. `before` has the texts of its turns
+    /// before, and has those of these turns then.
+    pub fn chat_ids(&self, messages: &[Message], before: &mut EncodedTexts) -> Result<Vec<u32>, Error> {
+        Ok(self.text_for("chat")?.chat_ids(messages, before)?)
     }
 
     /// Makes the kernels of the runs that a prompt and an answer of so many tokens meet: those of whole pieces, of

@@ -29,9 +29,9 @@ pub use conversation::Conversation;
 pub use options::GenerateOptions;
 pub use perplexity::{Perplexity, perplexity_windows};
 pub use pumice_models::{
-    AddedToken, CacheType, ChatInput, ChatTemplate, DecodeStream, FolderSettings, JsonValue, LanguageOptions,
-    Message, QUANTIZATIONS, Sampler, SuggestedSampling, TemplateArguments, TextError, TextTokenizer,
-    Vocabulary,
+    AddedToken, CacheType, ChatInput, ChatTemplate, DecodeStream, EncodedTexts, FolderSettings, JsonValue,
+    LanguageOptions, Message, QUANTIZATIONS, Sampler, SuggestedSampling, TemplateArguments, TextError,
+    TextTokenizer, Vocabulary,
 };
 pub use request::{End, Generated, Heard, Piece, Prompt, Request, Token, TokenLogProb};
 pub use saved::SavedError;
@@ -68,11 +68,7 @@ impl Generator {
         progress: impl FnMut(usize, usize),
     ) -> Result<Generator, Error> {
         let file = LanguageModel::open(path, &options.model_options())?;
-        let text = TextSide {
-            tokenizer: file.tokenizer()?,
-            templates: file.chat_templates()?,
-            chat: options.chat.clone(),
-        };
+        let text = TextSide::new(file.tokenizer()?, file.chat_templates()?, options.chat.clone());
         Generator::of(file, Some(text), device, options, progress)
     }
 
@@ -221,7 +217,7 @@ impl Generator {
                 let side = self.model.text_for("prompt")?;
                 Ok(side.tokenizer.encode_prompt(text, true).map_err(ModelError::from)?)
             }
-            Prompt::Chat(messages) => self.model.chat_ids(messages),
+            Prompt::Chat(messages) => self.model.chat_ids(messages, &mut EncodedTexts::default()),
         }
     }
 

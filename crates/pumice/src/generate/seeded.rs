@@ -32,7 +32,7 @@ impl Generator {
             Vocabulary { model: "gpt2", pre: "default", tokens: &tokens, ..Vocabulary::default() };
         let tokenizer = TextTokenizer::new(&vocabulary).map_err(ModelError::from)?;
         let note = Note("a small model with seeded weights is used: its text means nothing".to_owned());
-        let text = TextSide { tokenizer, templates: ChatTemplates::default(), chat: options.chat.clone() };
+        let text = TextSide::new(tokenizer, ChatTemplates::default(), options.chat.clone());
         let about = About {
             text: Some(text),
             ends: Vec::new(),
