@@ -160,7 +160,7 @@ pub enum ImportError {
     #[error(
         "{origin}: tensor `{tensor}`, {encoding} of extents {shape:?}, cannot be brought into the layout of a GGUF file"
     )]
-    Relaid {
+    Transform {
         /// The source.
         origin: String,
         /// The tensor.

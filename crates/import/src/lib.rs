@@ -19,12 +19,11 @@ pub mod kind;
 pub mod memory;
 pub mod model;
 pub mod onnx;
-pub mod relaid;
-pub mod renamed;
 pub mod safetensors;
 pub mod seeded;
 pub mod sharded;
 pub mod source;
+pub mod transform;
 
 /// Keys or tensors of one file. The largest models in use have 140,000 tensors (2026).
 pub const ENTRIES_LIMIT: usize = 1 << 20;
@@ -39,9 +38,8 @@ pub use gguf::{
 pub use kind::FileKind;
 pub use memory::MemoryWeights;
 pub use model::Model;
-pub use relaid::{Relaid, RelaidWeights};
-pub use renamed::RenamedWeights;
 pub use safetensors::SafetensorsFile;
 pub use seeded::SeededWeights;
 pub use sharded::ShardedWeights;
 pub use source::{WeightBytes, WeightInfo, WeightSource};
+pub use transform::{Transform, TransformedWeights};

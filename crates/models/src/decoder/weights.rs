@@ -57,6 +57,42 @@ pub enum LayerWeight {
     AfterFeed,
 }
 
+/// What a weight of a layer is called.
+pub(crate) struct LayerNames {
+    /// In graphs of this crate's own.
+    pub plain: &'static str,
+    /// In GGUF files, after the layer's number.
+    pub gguf: &'static str,
+    /// In most Hugging Face folders, after the layer's number.
+    pub folder: &'static str,
+}
+
+impl LayerWeight {
+    /// Its names.
+    pub(crate) fn names(self) -> LayerNames {
+        let (plain, gguf, folder) = match self {
+            LayerWeight::AttentionNorm => ("attention_norm", "attn_norm", "input_layernorm"),
+            LayerWeight::Query => ("q", "attn_q", "self_attn.q_proj"),
+            LayerWeight::Key => ("k", "attn_k", "self_attn.k_proj"),
+            LayerWeight::Value => ("v", "attn_v", "self_attn.v_proj"),
+            LayerWeight::QueryKeyValue => ("qkv", "attn_qkv", "self_attn.qkv_proj"),
+            LayerWeight::QueryNorm => ("q_norm", "attn_q_norm", "self_attn.q_norm"),
+            LayerWeight::KeyNorm => ("k_norm", "attn_k_norm", "self_attn.k_norm"),
+            LayerWeight::AttentionOutput => ("attention_output", "attn_output", "self_attn.o_proj"),
+            LayerWeight::AfterAttention => {
+                ("after_attention", "post_attention_norm", "post_attention_layernorm")
+            }
+            LayerWeight::FeedNorm => ("feed_norm", "ffn_norm", "post_attention_layernorm"),
+            LayerWeight::Gate => ("gate", "ffn_gate", "mlp.gate_proj"),
+            LayerWeight::Up => ("up", "ffn_up", "mlp.up_proj"),
+            LayerWeight::GateUp => ("gate_up", "ffn_up", "mlp.gate_up_proj"),
+            LayerWeight::Down => ("down", "ffn_down", "mlp.down_proj"),
+            LayerWeight::AfterFeed => ("after_feed", "post_ffw_norm", "post_feedforward_layernorm"),
+        };
+        LayerNames { plain, gguf, folder }
+    }
+}
+
 /// What is multiplied by, or what is added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
@@ -113,33 +149,13 @@ impl DecoderWeights for Plain {
             WeightRole::Output => "output".to_owned(),
             WeightRole::Norm => "norm".to_owned(),
             WeightRole::RotaryFactors(_) => "rotary_factors".to_owned(),
-            WeightRole::Layer(i, weight) => format!("layer.{i}.{}", of_layer(weight)),
+            WeightRole::Layer(i, weight) => format!("layer.{i}.{}", weight.names().plain),
         };
         format!("{name}.{}", part.end())
     }
 
     fn encoding(&self, _: &str) -> Encoding {
         Encoding::Plain(DType::F32)
-    }
-}
-
-fn of_layer(weight: LayerWeight) -> &'static str {
-    match weight {
-        LayerWeight::AttentionNorm => "attention_norm",
-        LayerWeight::Query => "q",
-        LayerWeight::Key => "k",
-        LayerWeight::Value => "v",
-        LayerWeight::QueryKeyValue => "qkv",
-        LayerWeight::QueryNorm => "q_norm",
-        LayerWeight::KeyNorm => "k_norm",
-        LayerWeight::AttentionOutput => "attention_output",
-        LayerWeight::AfterAttention => "after_attention",
-        LayerWeight::FeedNorm => "feed_norm",
-        LayerWeight::Gate => "gate",
-        LayerWeight::Up => "up",
-        LayerWeight::GateUp => "gate_up",
-        LayerWeight::Down => "down",
-        LayerWeight::AfterFeed => "after_feed",
     }
 }
 

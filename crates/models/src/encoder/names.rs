@@ -5,7 +5,7 @@
 
 use crate::config::Family;
 use indexmap::IndexMap;
-use pumice_import::{ImportError, RenamedWeights, WeightSource};
+use pumice_import::{ImportError, TransformedWeights, WeightSource};
 
 /// The table that every encoder has; the prefix is what stands before it.
 const WORDS: &str = "embeddings.word_embeddings.weight";
@@ -119,10 +119,10 @@ impl FileNames<'_> {
 pub fn renamed(
     weights: Box<dyn WeightSource>,
     parameters: impl Iterator<Item = String>,
-) -> Result<RenamedWeights, ImportError> {
+) -> Result<TransformedWeights, ImportError> {
     let map: IndexMap<String, String> = {
         let names = FileNames::of(weights.as_ref())?;
         parameters.map(|p| (names.resolve(&p), p)).map(|(file, p)| (p, file)).collect()
     };
-    Ok(RenamedWeights::new(weights, map))
+    Ok(TransformedWeights::renamed(weights, map))
 }

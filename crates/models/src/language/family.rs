@@ -22,13 +22,13 @@ pub(crate) struct Family {
     pub ignored: &'static [(&'static str, &'static str)],
     /// Where its sizes are, if not under the common names.
     pub sizes: &'static SizeKeys,
-    /// How GGUF files have it.
-    pub gguf: Gguf,
+    /// How GGUF files have it; none where a family has no files of its own.
+    pub gguf: Option<Gguf>,
 }
 
 /// What GGUF files of a family have otherwise than folders.
 pub(crate) struct Gguf {
-    /// `general.architecture`; none where a family has no files of its own.
+    /// `general.architecture`.
     pub architecture: &'static str,
     /// Keys of its own, and what a `config.json` calls them.
     pub keys: &'static [(&'static str, &'static str)],
@@ -279,25 +279,6 @@ impl Names {
     /// The name of a weight of a layer, after the layer's number.
     pub fn of_layer(&self, weight: LayerWeight) -> &'static str {
         let own = self.of_layer.iter().find(|(w, _)| *w == weight);
-        own.map_or_else(|| common(weight), |(_, name)| name)
-    }
-}
-
-fn common(weight: LayerWeight) -> &'static str {
-    match weight {
-        LayerWeight::AttentionNorm => "input_layernorm",
-        LayerWeight::Query => "self_attn.q_proj",
-        LayerWeight::Key => "self_attn.k_proj",
-        LayerWeight::Value => "self_attn.v_proj",
-        LayerWeight::QueryKeyValue => "self_attn.qkv_proj",
-        LayerWeight::QueryNorm => "self_attn.q_norm",
-        LayerWeight::KeyNorm => "self_attn.k_norm",
-        LayerWeight::AttentionOutput => "self_attn.o_proj",
-        LayerWeight::AfterAttention | LayerWeight::FeedNorm => "post_attention_layernorm",
-        LayerWeight::Gate => "mlp.gate_proj",
-        LayerWeight::Up => "mlp.up_proj",
-        LayerWeight::GateUp => "mlp.gate_up_proj",
-        LayerWeight::Down => "mlp.down_proj",
-        LayerWeight::AfterFeed => "post_feedforward_layernorm",
+        own.map_or_else(|| weight.names().folder, |(_, name)| name)
     }
 }

@@ -1,6 +1,6 @@
 //! A language model in a GGUF file.
 
-use super::family::Family;
+use super::family::{Family, Gguf};
 use super::gguf::GgufSettings;
 use super::keys::Keys;
 use super::model::Read;
@@ -37,12 +37,12 @@ impl LanguageFile {
         let file = GgufModel::open(path)?;
         let this = LanguageFile { file, path: path.to_owned() };
         let architecture = this.file.metadata().str("general.architecture")?;
-        let family = this.family(architecture)?;
-        let settings = GgufSettings { file: &this.file, path, architecture, gguf: &family.gguf };
+        let (family, gguf) = this.family(architecture)?;
+        let settings = GgufSettings { file: &this.file, path, gguf };
         let said = settings.said(family)?;
         let keys = Keys::new(path, &said, &options.ignored_keys);
         let read = Read::of(family, &keys, options, |config| settings.adjust(config))?;
-        this.check_layers(family, read.config.layers.len())?;
+        this.check_layers(gguf, read.config.layers.len())?;
         Ok((this, read))
     }
 
@@ -115,21 +115,19 @@ impl LanguageFile {
     }
 
     /// Before anything is made for each layer, the file has that many.
-    fn check_layers(&self, family: &Family, layers: usize) -> Result<(), ModelError> {
+    fn check_layers(&self, gguf: &Gguf, layers: usize) -> Result<(), ModelError> {
         let tensors = self.file.names().len();
         if layers <= tensors / TENSORS_OF_LAYER {
             return Ok(());
         }
-        let key = format!("{}.block_count", family.gguf.architecture);
+        let key = format!("{}.block_count", gguf.architecture);
         let problem = format!("is {layers}, but the file has {tensors} tensors");
         Err(self.wrong(&key, problem, "use another file of the model".to_owned()))
     }
 
-    fn family(&self, architecture: &str) -> Result<&'static Family, ModelError> {
-        let known = families::ALL.iter().filter(|family| !family.gguf.architecture.is_empty());
-        let found = known.clone().find(|family| family.gguf.architecture == architecture);
-        found.ok_or_else(|| {
-            let known: Vec<&str> = known.map(|family| family.gguf.architecture).collect();
+    fn family(&self, architecture: &str) -> Result<(&'static Family, &'static Gguf), ModelError> {
+        families::of_files().find(|(_, gguf)| gguf.architecture == architecture).ok_or_else(|| {
+            let known: Vec<&str> = families::of_files().map(|(_, gguf)| gguf.architecture).collect();
             let problem = format!("is {architecture}, which is not supported");
             let remedy = format!("use a model of one of these architectures: {}", known.join(", "));
             self.wrong("general.architecture", problem, remedy)

@@ -101,7 +101,6 @@ impl Described for GgufWriter {
 pub(super) struct GgufSettings<'f> {
     pub file: &'f dyn Described,
     pub path: &'f Path,
-    pub architecture: &'f str,
     pub gguf: &'static Gguf,
 }
 
@@ -112,7 +111,7 @@ impl GgufSettings<'_> {
     /// A list that is too long, widths that differ, angles that are scaled in a way that is not known.
     pub fn said(&self, family: &Family) -> Result<Said, ModelError> {
         let mut said = Said { map: Map::new(), own: Vec::new(), is_strict: true };
-        let prefix = format!("{}.", self.architecture);
+        let prefix = format!("{}.", self.gguf.architecture);
         let is_read =
             |name: &str| READ.contains(&name) || self.gguf.rotary.iter().any(|(own, _)| *own == name);
         for (key, value) in self.file.metadata().iter() {
@@ -268,7 +267,7 @@ impl GgufSettings<'_> {
 
     /// A key of the architecture by its own name.
     fn key(&self, name: &str) -> String {
-        format!("{}.{name}", self.architecture)
+        format!("{}.{name}", self.gguf.architecture)
     }
 
     fn number(&self, name: &str) -> Option<f64> {

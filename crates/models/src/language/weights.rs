@@ -135,26 +135,7 @@ pub(crate) fn gguf_name(role: WeightRole, part: Part) -> String {
         WeightRole::RotaryFactors(RotaryFactors::Only) => "rope_freqs",
         WeightRole::RotaryFactors(RotaryFactors::Short) => "rope_factors_short",
         WeightRole::RotaryFactors(RotaryFactors::Long) => "rope_factors_long",
-        WeightRole::Layer(i, weight) => return format!("blk.{i}.{}.{}", in_gguf(weight), part.end()),
+        WeightRole::Layer(i, weight) => return format!("blk.{i}.{}.{}", weight.names().gguf, part.end()),
     };
     format!("{name}.{}", part.end())
-}
-
-fn in_gguf(weight: LayerWeight) -> &'static str {
-    match weight {
-        LayerWeight::AttentionNorm => "attn_norm",
-        LayerWeight::Query => "attn_q",
-        LayerWeight::Key => "attn_k",
-        LayerWeight::Value => "attn_v",
-        LayerWeight::QueryKeyValue => "attn_qkv",
-        LayerWeight::QueryNorm => "attn_q_norm",
-        LayerWeight::KeyNorm => "attn_k_norm",
-        LayerWeight::AttentionOutput => "attn_output",
-        LayerWeight::AfterAttention => "post_attention_norm",
-        LayerWeight::FeedNorm => "ffn_norm",
-        LayerWeight::Gate => "ffn_gate",
-        LayerWeight::Up | LayerWeight::GateUp => "ffn_up",
-        LayerWeight::Down => "ffn_down",
-        LayerWeight::AfterFeed => "post_ffw_norm",
-    }
 }

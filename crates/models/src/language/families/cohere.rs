@@ -15,7 +15,7 @@ pub(super) const FAMILY: Family = Family {
     names: &COMMON,
     ignored: &[("model_max_length", "the context of the model counts")],
     sizes: &COMMON_SIZES,
-    gguf: Gguf { keys: KEYS, flags: FLAGS, ..gguf("command-r", true) },
+    gguf: Some(Gguf { keys: KEYS, flags: FLAGS, ..gguf("command-r", true) }),
 };
 
 const KEYS: &[(&str, &str)] =

@@ -18,7 +18,7 @@ pub(super) const FAMILY: Family = Family {
     names: &NAMES,
     ignored: &[("sliding_window_size", "sliding_window says it")],
     sizes: &COMMON_SIZES,
-    gguf: Gguf { keys: CAPS, ..gguf("gemma2", false) },
+    gguf: Some(Gguf { keys: CAPS, ..gguf("gemma2", false) }),
 };
 
 const NAMES: Names = Names { of_layer: &[(LayerWeight::FeedNorm, "pre_feedforward_layernorm")], ..COMMON };

@@ -15,7 +15,7 @@ pub(super) const FAMILY: Family = Family {
     names: &NAMES,
     ignored: IGNORED,
     sizes: &COMMON_SIZES,
-    gguf: Gguf { keys: KEYS, ..gguf("gemma3", false) },
+    gguf: Some(Gguf { keys: KEYS, ..gguf("gemma3", false) }),
 };
 
 const IGNORED: &[(&str, &str)] = &[

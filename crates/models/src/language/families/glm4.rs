@@ -14,7 +14,7 @@ pub(super) const FAMILY: Family = Family {
     names: &NAMES,
     ignored: &[],
     sizes: &COMMON_SIZES,
-    gguf: Gguf { flags: &[("blk.0.attn_q.bias", "attention_bias")], ..gguf("glm4", true) },
+    gguf: Some(Gguf { flags: &[("blk.0.attn_q.bias", "attention_bias")], ..gguf("glm4", true) }),
 };
 
 const NAMES: Names = Names {

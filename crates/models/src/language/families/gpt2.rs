@@ -14,7 +14,7 @@ pub(super) const FAMILY: Family = Family {
     names: &NAMES,
     ignored: IGNORED,
     sizes: &SIZES,
-    gguf: Gguf { keys: EPS, ..gguf("gpt2", false) },
+    gguf: Some(Gguf { keys: EPS, ..gguf("gpt2", false) }),
 };
 
 const IGNORED: &[(&str, &str)] = &[

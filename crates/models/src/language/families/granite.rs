@@ -15,7 +15,7 @@ pub(super) const FAMILY: Family = Family {
     names: &COMMON,
     ignored: &[],
     sizes: &COMMON_SIZES,
-    gguf: Gguf { keys: FACTORS, ..gguf("granite", true) },
+    gguf: Some(Gguf { keys: FACTORS, ..gguf("granite", true) }),
 };
 
 const FACTORS: &[(&str, &str)] = &[

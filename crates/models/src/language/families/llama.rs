@@ -13,7 +13,7 @@ pub(super) const FAMILY: Family = Family {
     names: &COMMON,
     ignored: &[("is_llama_config", "which program trained it")],
     sizes: &COMMON_SIZES,
-    gguf: Gguf { flags: FLAGS, ..gguf("llama", true) },
+    gguf: Some(Gguf { flags: FLAGS, ..gguf("llama", true) }),
 };
 
 const FLAGS: &[(&str, &str)] = &[("blk.0.attn_q.bias", "attention_bias"), ("blk.0.ffn_up.bias", "mlp_bias")];

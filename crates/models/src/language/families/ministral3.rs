@@ -9,7 +9,7 @@ pub(super) const FAMILY: Family = Family {
     names: &COMMON,
     ignored: &[],
     sizes: &COMMON_SIZES,
-    gguf: Gguf { rotary: ROTARY, ..gguf("mistral3", true) },
+    gguf: Some(Gguf { rotary: ROTARY, ..gguf("mistral3", true) }),
 };
 
 const ROTARY: &[(&str, &str)] = &[

@@ -2,7 +2,7 @@
 
 use crate::decoder::{DecoderConfig, Norm};
 use crate::error::ModelError;
-use crate::language::family::{Basics, COMMON, COMMON_SIZES, Family, eps, gguf};
+use crate::language::family::{Basics, COMMON, COMMON_SIZES, Family, eps};
 use crate::language::keys::Keys;
 use crate::language::rotary::Style;
 
@@ -13,7 +13,7 @@ pub(super) const FAMILY: Family = Family {
     names: &COMMON,
     ignored: &[],
     sizes: &COMMON_SIZES,
-    gguf: gguf("", false),
+    gguf: None,
 };
 
 /// Also of Ministral 3, whose other settings are rotary ones.

@@ -18,7 +18,7 @@ mod smollm3;
 mod stablelm;
 mod starcoder2;
 
-use super::family::Family;
+use super::family::{Family, Gguf};
 
 /// All of them.
 pub(super) const ALL: &[Family] = &[
@@ -40,3 +40,8 @@ pub(super) const ALL: &[Family] = &[
     starcoder2::FAMILY,
     gpt2::FAMILY,
 ];
+
+/// Those that have GGUF files of their own.
+pub(super) fn of_files() -> impl Iterator<Item = (&'static Family, &'static Gguf)> {
+    ALL.iter().filter_map(|family| Some((family, family.gguf.as_ref()?)))
+}

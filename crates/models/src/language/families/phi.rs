@@ -15,7 +15,7 @@ pub(super) const FAMILY: Family = Family {
     names: &NAMES,
     ignored: &[("resid_pdrop", "training"), ("embd_pdrop", "training")],
     sizes: &COMMON_SIZES,
-    gguf: Gguf { keys: EPS, flags: FLAGS, ..gguf("phi2", false) },
+    gguf: Some(Gguf { keys: EPS, flags: FLAGS, ..gguf("phi2", false) }),
 };
 
 const NAMES: Names = Names {

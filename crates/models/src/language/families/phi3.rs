@@ -14,7 +14,7 @@ pub(super) const FAMILY: Family = Family {
     names: &COMMON,
     ignored: IGNORED,
     sizes: &COMMON_SIZES,
-    gguf: gguf("phi3", false),
+    gguf: Some(gguf("phi3", false)),
 };
 
 const IGNORED: &[(&str, &str)] = &[

@@ -13,7 +13,7 @@ pub(super) const FAMILY: Family = Family {
     names: &COMMON,
     ignored: &[],
     sizes: &COMMON_SIZES,
-    gguf: gguf("qwen2", false),
+    gguf: Some(gguf("qwen2", false)),
 };
 
 fn describe(basics: &Basics, keys: &Keys<'_>) -> Result<DecoderConfig, ModelError> {

@@ -14,7 +14,7 @@ pub(super) const FAMILY: Family = Family {
     names: &COMMON,
     ignored: IGNORED,
     sizes: &COMMON_SIZES,
-    gguf: gguf("smollm3", true),
+    gguf: Some(gguf("smollm3", true)),
 };
 
 const IGNORED: &[(&str, &str)] = &[("max_window_layers", "read where there is a window")];

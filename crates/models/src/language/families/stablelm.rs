@@ -14,7 +14,7 @@ pub(super) const FAMILY: Family = Family {
     names: &NAMES,
     ignored: &[],
     sizes: &COMMON_SIZES,
-    gguf: Gguf { keys: EPS, flags: FLAGS, ..gguf("stablelm", false) },
+    gguf: Some(Gguf { keys: EPS, flags: FLAGS, ..gguf("stablelm", false) }),
 };
 
 const NAMES: Names = Names {

@@ -1,6 +1,7 @@
 //! The settings of a model as keys of a GGUF file (ggml/docs/gguf.md): the other way of `gguf.rs`, by the same tables.
 
 use super::super::CONFIG;
+use super::super::family::Gguf;
 use super::super::folder::LanguageFolder;
 use super::super::gguf::YARN;
 use super::super::model::Read;
@@ -35,9 +36,13 @@ impl Own<'_> {
 ///
 /// # Errors
 /// A configuration that cannot be read again.
-pub(super) fn settings(folder: &LanguageFolder, read: &Read) -> Result<Vec<(String, GgufValue)>, ModelError> {
-    let Read { family, config, trained_context, .. } = read;
-    let architecture = family.gguf.architecture;
+pub(super) fn settings(
+    folder: &LanguageFolder,
+    gguf: &Gguf,
+    read: &Read,
+) -> Result<Vec<(String, GgufValue)>, ModelError> {
+    let Read { config, trained_context, .. } = read;
+    let architecture = gguf.architecture;
     let general = [("architecture", architecture), ("type", "model"), ("name", folder.name())];
     let all = general.map(|(key, value)| (format!("general.{key}"), value.into())).into();
     let mut own = Own { architecture, all };
@@ -61,8 +66,8 @@ pub(super) fn settings(folder: &LanguageFolder, read: &Read) -> Result<Vec<(Stri
         own.count("attention.sliding_window", window);
     }
     rotary(&mut own, read);
-    yarn(&mut own, folder, read)?;
-    of_family(&mut own, folder, read)?;
+    yarn(&mut own, folder, gguf)?;
+    of_family(&mut own, folder, gguf)?;
     Ok(own.all)
 }
 
@@ -80,7 +85,7 @@ fn rotary(own: &mut Own<'_>, read: &Read) {
 }
 
 /// YaRN's settings as the configuration has them, which is read from them again.
-fn yarn(own: &mut Own<'_>, folder: &LanguageFolder, read: &Read) -> Result<(), ModelError> {
+fn yarn(own: &mut Own<'_>, folder: &LanguageFolder, gguf: &Gguf) -> Result<(), ModelError> {
     let config = folder.object(CONFIG)?.unwrap_or_default();
     let settings = ["rope_parameters", "rope_scaling"].iter().find_map(|key| config.get(*key)?.as_object());
     let Some(settings) = settings else { return Ok(()) };
@@ -89,7 +94,7 @@ fn yarn(own: &mut Own<'_>, folder: &LanguageFolder, read: &Read) -> Result<(), M
         return Ok(());
     }
     own.put("rope.scaling.type", "yarn");
-    for (key, name) in YARN.iter().chain(read.family.gguf.rotary) {
+    for (key, name) in YARN.iter().chain(gguf.rotary) {
         match settings.get(*name).and_then(Value::as_f64) {
             Some(count) if key.ends_with("_length") => own.count(key, count as u64),
             Some(number) => own.put(key, number as f32),
@@ -100,9 +105,9 @@ fn yarn(own: &mut Own<'_>, folder: &LanguageFolder, read: &Read) -> Result<(), M
 }
 
 /// Keys of the family's own, as the configuration has them.
-fn of_family(own: &mut Own<'_>, folder: &LanguageFolder, read: &Read) -> Result<(), ModelError> {
+fn of_family(own: &mut Own<'_>, folder: &LanguageFolder, gguf: &Gguf) -> Result<(), ModelError> {
     let config = folder.object(CONFIG)?.unwrap_or_default();
-    for (name, to) in read.family.gguf.keys.iter().filter(|(_, to)| config.contains_key(*to)) {
+    for (name, to) in gguf.keys.iter().filter(|(_, to)| config.contains_key(*to)) {
         match &config[*to] {
             Value::Bool(flag) if !own.has(name) => own.put(name, *flag),
             Value::Number(n) if !own.has(name) => own.put(name, n.as_f64().unwrap_or(0.0) as f32),

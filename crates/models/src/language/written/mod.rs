@@ -1,13 +1,13 @@
 //! A language model of a folder as a GGUF file has it: in, its configuration and tensors; out, keys, and tensors under
-//! their names there. `keys` says settings, `relaid` how each tensor differs; what comes out is read again
+//! their names there. `keys` says settings, `tensors` how each tensor differs; what comes out is read again
 //! as a file would be, and refused where that gives another model.
 
 mod keys;
-mod relaid;
+mod tensors;
 
 use self::keys::settings;
-use self::relaid::relaid;
-use super::family::Family;
+use self::tensors::transformed;
+use super::family::{Family, Gguf};
 use super::folder::LanguageFolder;
 use super::gguf::GgufSettings;
 use super::keys::Keys;
@@ -18,7 +18,7 @@ use super::weights::{FolderWeights, GgufWeights};
 use super::{CONFIG, families};
 use crate::decoder::{DecoderConfig, Factors};
 use crate::error::{ModelError, Note};
-use pumice_import::{GgufValue, GgufWriter, RelaidWeights, WeightSource};
+use pumice_import::{GgufValue, GgufWriter, TransformedWeights, WeightSource};
 use pumice_types::{DType, Tensor};
 use std::path::Path;
 
@@ -35,15 +35,15 @@ pub(crate) struct Written {
 /// A family that has no files, settings that they cannot say, a vocabulary that they have no name for.
 pub(super) fn written(folder: &LanguageFolder, read: &Read) -> Result<Written, ModelError> {
     let Read { family, config, .. } = read;
-    check_architecture(folder, family)?;
+    let gguf = of_file(folder, family)?;
     let source = folder.weights()?;
     let roles = Roles::of(config, &FolderWeights::of(family.names, source.as_ref())?)?;
-    let mut weights = relaid(source, &roles, family, config)?;
-    if let Some(factors) = llama3_factors(family, config) {
+    let mut weights = transformed(source, &roles, (family, gguf), config)?;
+    if let Some(factors) = llama3_factors(gguf, config) {
         weights.give("rope_freqs.weight", factors);
     }
-    let mut metadata = settings(folder, read)?;
-    check(folder, read, &metadata, &weights)?;
+    let mut metadata = settings(folder, gguf, read)?;
+    check(folder, gguf, read, &metadata, &weights)?;
     let vocabulary = folder.vocabulary_keys(config.vocab)?;
     let without = "the folder has no vocabulary, and neither has the file";
     let notes = vocabulary.is_none().then(|| Note(without.to_owned())).into_iter().collect();
@@ -54,31 +54,31 @@ pub(super) fn written(folder: &LanguageFolder, read: &Read) -> Result<Written, M
     Ok(Written { metadata, weights: Box::new(weights), notes })
 }
 
-fn check_architecture(folder: &LanguageFolder, family: &Family) -> Result<(), ModelError> {
-    if !family.gguf.architecture.is_empty() {
-        return Ok(());
-    }
-    let with = families::ALL.iter().filter(|family| !family.gguf.architecture.is_empty());
-    let with: Vec<&str> = with.map(|family| family.name).collect();
-    let problem = format!("is of {}; GGUF files are written of {}", family.name, with.join(", "));
-    Err(folder.wrong(CONFIG, "model_type", problem))
+/// What files of the family have otherwise.
+fn of_file(folder: &LanguageFolder, family: &'static Family) -> Result<&'static Gguf, ModelError> {
+    family.gguf.as_ref().ok_or_else(|| {
+        let with: Vec<&str> = families::of_files().map(|(family, _)| family.name).collect();
+        let problem = format!("is of {}; GGUF files are written of {}", family.name, with.join(", "));
+        folder.wrong(CONFIG, "model_type", problem)
+    })
 }
 
 /// Factors that Llama 3.1 computes from its settings, and files have as a tensor: llama.cpp reads it for this family.
-fn llama3_factors(family: &Family, config: &DecoderConfig) -> Option<Tensor> {
+fn llama3_factors(gguf: &Gguf, config: &DecoderConfig) -> Option<Tensor> {
     let rotary = config.layers.iter().find_map(|layer| layer.attention.rotary.as_ref())?;
     let Factors::Given(factors) = &rotary.factors else { return None };
     let bytes = factors.iter().flat_map(|x| x.to_le_bytes()).collect();
     let tensor = Tensor::from_bytes(DType::F32, &[factors.len() as u64], bytes);
-    tensor.ok().filter(|_| family.gguf.architecture == "llama" && rotary.magnitude == 1.0)
+    tensor.ok().filter(|_| gguf.architecture == "llama" && rotary.magnitude == 1.0)
 }
 
 /// Reads keys and names of tensors as those of a file, and compares the model.
 fn check(
     folder: &LanguageFolder,
+    gguf: &'static Gguf,
     read: &Read,
     metadata: &[(String, GgufValue)],
-    weights: &RelaidWeights,
+    weights: &TransformedWeights,
 ) -> Result<(), ModelError> {
     let mut file = GgufWriter::new();
     let described = |problem: String| folder.wrong(CONFIG, "model_type", problem);
@@ -90,8 +90,7 @@ fn check(
         file.tensor(name, info.encoding, &info.shape).map_err(|e| described(e.to_string()))?;
     }
     let (family, path) = (read.family, folder.path());
-    let (gguf, architecture) = (&family.gguf, family.gguf.architecture);
-    let settings = GgufSettings { file: &file, path: Path::new(path), architecture, gguf };
+    let settings = GgufSettings { file: &file, path: Path::new(path), gguf };
     let said = settings.said(family)?;
     let keys = Keys::new(Path::new(path), &said, &[]);
     let mut again = Read::of(family, &keys, &LanguageOptions::default(), |config| settings.adjust(config))?;
@@ -100,7 +99,7 @@ fn check(
     expected.end_of_sequence.clear();
     [&mut expected, &mut again.config].into_iter().for_each(leave_out_usual_scales);
     if let Some(what) = difference(&expected, &again.config) {
-        let problem = format!("has {what} that a GGUF file of {architecture} cannot say");
+        let problem = format!("has {what} that a GGUF file of {} cannot say", gguf.architecture);
         return Err(folder.wrong(CONFIG, "model_type", problem));
     }
     let of_file = Roles::of(&again.config, &GgufWeights { source: weights })?;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// How a tensor differs from the one that it is made of.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Relaid {
+pub enum Transform {
     /// In its name alone.
     Renamed,
     /// Of each head, row i of the first half stands before row i of the second: halves that rotate become pairs.
@@ -23,39 +23,51 @@ pub enum Relaid {
     OneMore,
 }
 
-/// Tensors of a source, relaid; and some that are given.
-pub struct RelaidWeights {
+/// Tensors of a source, each under another name and transformed; and some that are given.
+pub struct TransformedWeights {
     inner: Box<dyn WeightSource>,
-    tensors: IndexMap<String, (String, Relaid)>,
+    tensors: IndexMap<String, (String, Transform)>,
     given: IndexMap<String, Tensor>,
     /// The tensor that was read last, where whole ones are needed.
     last: Mutex<Option<(String, Arc<Tensor>)>>,
 }
 
-impl RelaidWeights {
+impl TransformedWeights {
     /// No tensors of `inner` yet.
-    pub fn of(inner: Box<dyn WeightSource>) -> RelaidWeights {
-        RelaidWeights { inner, tensors: IndexMap::new(), given: IndexMap::new(), last: Mutex::new(None) }
+    pub fn of(inner: Box<dyn WeightSource>) -> TransformedWeights {
+        TransformedWeights { inner, tensors: IndexMap::new(), given: IndexMap::new(), last: Mutex::new(None) }
+    }
+
+    /// Shows tensors of `inner` under the names on the left of the map as they are; those that the map leaves out are
+    /// not seen.
+    pub fn renamed(inner: Box<dyn WeightSource>, names: IndexMap<String, String>) -> TransformedWeights {
+        let tensors = names.into_iter().map(|(name, inner)| (name, (inner, Transform::Renamed))).collect();
+        TransformedWeights { tensors, ..TransformedWeights::of(inner) }
     }
 
     /// Shows a tensor of `inner` under a new name.
     ///
     /// # Errors
     /// A tensor that is not there; one whose rows are no halves, that is no matrix where it is transposed, or whose
-    /// values stand in blocks or with scales beside them ([`ImportError::Relaid`]).
-    pub fn show(&mut self, name: &str, inner: &str, how: Relaid) -> Result<(), ImportError> {
+    /// values stand in blocks or with scales beside them ([`ImportError::Transform`]).
+    pub fn show(&mut self, name: &str, inner: &str, how: Transform) -> Result<(), ImportError> {
         let info = self.inner.describe(inner)?;
         let rows = info.shape.first().copied().unwrap_or(0);
         let fits = match how {
-            Relaid::Renamed => true,
+            Transform::Renamed => true,
             _ if info.encoding.plain().is_none() => false,
-            Relaid::Paired { heads } => heads > 0 && rows.is_multiple_of(2 * heads),
-            Relaid::Transposed => info.shape.len() == 2,
-            Relaid::OneMore => info.encoding.dtype().is_float(),
+            Transform::Paired { heads } => heads > 0 && rows.is_multiple_of(2 * heads),
+            Transform::Transposed => info.shape.len() == 2,
+            Transform::OneMore => info.encoding.dtype().is_float(),
         };
         if !fits {
             let (origin, tensor) = (self.inner.origin(), inner.to_owned());
-            return Err(ImportError::Relaid { origin, tensor, encoding: info.encoding, shape: info.shape });
+            return Err(ImportError::Transform {
+                origin,
+                tensor,
+                encoding: info.encoding,
+                shape: info.shape,
+            });
         }
         self.tensors.insert(name.to_owned(), (inner.to_owned(), how));
         Ok(())
@@ -66,7 +78,7 @@ impl RelaidWeights {
         self.given.insert(name.to_owned(), tensor);
     }
 
-    fn resolve(&self, name: &str) -> Result<&(String, Relaid), ImportError> {
+    fn resolve(&self, name: &str) -> Result<&(String, Transform), ImportError> {
         self.tensors.get(name).ok_or_else(|| unknown(self.origin(), name, &self.names()))
     }
 
@@ -82,7 +94,7 @@ impl RelaidWeights {
     }
 }
 
-impl WeightSource for RelaidWeights {
+impl WeightSource for TransformedWeights {
     fn origin(&self) -> String {
         self.inner.origin()
     }
@@ -99,9 +111,9 @@ impl WeightSource for RelaidWeights {
         let (inner, how) = self.resolve(name)?;
         let mut info = self.inner.describe(inner)?;
         match how {
-            Relaid::Renamed | Relaid::Paired { .. } => {}
-            Relaid::Transposed => info.shape.reverse(),
-            Relaid::OneMore => {
+            Transform::Renamed | Transform::Paired { .. } => {}
+            Transform::Transposed => info.shape.reverse(),
+            Transform::OneMore => {
                 info.bytes = Bytes(info.bytes.0 / info.encoding.block().1 * 4);
                 info.encoding = Encoding::Plain(DType::F32);
             }
@@ -116,13 +128,13 @@ impl WeightSource for RelaidWeights {
             return Ok(());
         }
         let (inner, how) = self.resolve(name)?;
-        if *how == Relaid::Renamed {
+        if *how == Transform::Renamed {
             return self.inner.read_at(inner, offset, out);
         }
         let tensor = self.whole(inner)?;
         match how {
-            Relaid::Paired { heads } => paired(&tensor, *heads, offset, out),
-            Relaid::Transposed => transposed(&tensor, offset, out),
+            Transform::Paired { heads } => paired(&tensor, *heads, offset, out),
+            Transform::Transposed => transposed(&tensor, offset, out),
             _ => one_more(&tensor, offset, out),
         }
         Ok(())
@@ -176,41 +188,41 @@ mod tests {
     use crate::MemoryWeights;
 
     /// A source of w, f32 \[4, 3\] of 0 to 11.
-    fn source(how: Relaid) -> Result<RelaidWeights, ImportError> {
+    fn source(how: Transform) -> Result<TransformedWeights, ImportError> {
         let bytes: Vec<u8> = (0..12).flat_map(|x| (x as f32).to_le_bytes()).collect();
         let w = Tensor::from_bytes(DType::F32, &[4, 3], bytes).expect("twelve");
-        let mut relaid = RelaidWeights::of(Box::new(MemoryWeights::from_iter([("w".to_owned(), w)])));
-        relaid.show("v", "w", how)?;
-        Ok(relaid)
+        let mut shown = TransformedWeights::of(Box::new(MemoryWeights::from_iter([("w".to_owned(), w)])));
+        shown.show("v", "w", how)?;
+        Ok(shown)
     }
 
     #[test]
     fn each_way() {
-        let read = |how: Relaid| {
-            let (relaid, mut bytes) = (source(how).expect("fits"), Vec::new());
-            let all = relaid.describe("v").expect("there").bytes.0;
+        let read = |how: Transform| {
+            let (shown, mut bytes) = (source(how).expect("fits"), Vec::new());
+            let all = shown.describe("v").expect("there").bytes.0;
             // Pieces that cut rows and elements.
             while bytes.len() < all as usize {
                 let mut piece = vec![0; 5.min(all as usize - bytes.len())];
-                relaid.read_at("v", bytes.len() as u64, &mut piece).expect("read");
+                shown.read_at("v", bytes.len() as u64, &mut piece).expect("read");
                 bytes.extend(piece);
             }
             let values = Encoding::Plain(DType::F32).decode(&bytes).expect("floats");
-            (relaid.describe("v").expect("there").shape, values)
+            (shown.describe("v").expect("there").shape, values)
         };
         let all = |order: [u8; 12]| order.map(f32::from).to_vec();
-        assert_eq!(read(Relaid::Renamed), (vec![4, 3], all([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])));
-        let one_head = read(Relaid::Paired { heads: 1 });
+        assert_eq!(read(Transform::Renamed), (vec![4, 3], all([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])));
+        let one_head = read(Transform::Paired { heads: 1 });
         assert_eq!(one_head, (vec![4, 3], all([0, 1, 2, 6, 7, 8, 3, 4, 5, 9, 10, 11])));
-        assert_eq!(read(Relaid::Paired { heads: 2 }).1, read(Relaid::Renamed).1);
-        assert_eq!(read(Relaid::Transposed), (vec![3, 4], all([0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11])));
-        assert_eq!(read(Relaid::OneMore), (vec![4, 3], all([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])));
+        assert_eq!(read(Transform::Paired { heads: 2 }).1, read(Transform::Renamed).1);
+        assert_eq!(read(Transform::Transposed), (vec![3, 4], all([0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11])));
+        assert_eq!(read(Transform::OneMore), (vec![4, 3], all([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])));
     }
 
     #[test]
     fn rows_that_have_no_halves_are_refused() {
         let refused =
-            source(Relaid::Paired { heads: 4 }).map(|_| ()).expect_err("one row a head").to_string();
+            source(Transform::Paired { heads: 4 }).map(|_| ()).expect_err("one row a head").to_string();
         assert!(refused.contains("`w`") && refused.contains("f32"), "{refused}");
     }
 }

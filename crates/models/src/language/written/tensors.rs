@@ -1,46 +1,46 @@
 //! The tensors of a folder as a GGUF file has them: in, what the model's graph has; out, other names and layouts.
 
-use super::super::family::Family;
+use super::super::family::{Family, Gguf};
 use super::super::roles::Roles;
 use super::super::weights::gguf_name;
 use crate::decoder::{DecoderConfig, LayerWeight, Norm, Part, WeightRole};
 use crate::error::ModelError;
-use pumice_import::{Relaid, RelaidWeights, WeightSource};
+use pumice_import::{Transform, TransformedWeights, WeightSource};
 use pumice_types::Tensor;
 
 /// The tensors of a folder as a file of the family has them.
 ///
 /// # Errors
 /// A tensor that is missing, or whose layout cannot be brought into the file's.
-pub(super) fn relaid(
+pub(super) fn transformed(
     source: Box<dyn WeightSource>,
     roles: &Roles,
-    family: &Family,
+    (family, gguf): (&Family, &Gguf),
     config: &DecoderConfig,
-) -> Result<RelaidWeights, ModelError> {
+) -> Result<TransformedWeights, ModelError> {
     let rotary = config.layers.iter().find_map(|layer| layer.attention.rotary.as_ref());
-    let is_paired = family.gguf.interleaved && rotary.is_some_and(|rotary| !rotary.interleaved);
-    let mut relaid = Vec::new();
+    let is_paired = gguf.interleaved && rotary.is_some_and(|rotary| !rotary.interleaved);
+    let mut shown = Vec::new();
     for (role, part, name) in &roles.all {
         let is_matrix = source.describe(name)?.shape.len() == 2;
         let how = match role {
             WeightRole::Layer(i, weight) if is_paired && pairs(*weight) => {
                 let attention = &config.layers[*i as usize].attention;
                 let of_keys = *weight == LayerWeight::Key;
-                Relaid::Paired { heads: if of_keys { attention.kv_heads } else { attention.heads } }
+                Transform::Paired { heads: if of_keys { attention.kv_heads } else { attention.heads } }
             }
-            WeightRole::Layer(..) if family.names.transposed && is_matrix => Relaid::Transposed,
+            WeightRole::Layer(..) if family.names.transposed && is_matrix => Transform::Transposed,
             _ if *part == Part::Weight && norm(config, *role).is_some_and(|norm| norm.less_one) => {
-                Relaid::OneMore
+                Transform::OneMore
             }
-            _ => Relaid::Renamed,
+            _ => Transform::Renamed,
         };
-        relaid.push((gguf_name(*role, *part), name, how));
+        shown.push((gguf_name(*role, *part), name, how));
     }
     let stacked = |(role, names): &(WeightRole, Vec<String>)| Ok((*role, stacked(source.as_ref(), names)?));
     let norms = roles.heads.iter().map(stacked).collect::<Result<Vec<_>, ModelError>>()?;
-    let mut weights = RelaidWeights::of(source);
-    relaid.into_iter().try_for_each(|(to, name, how)| weights.show(&to, name, how))?;
+    let mut weights = TransformedWeights::of(source);
+    shown.into_iter().try_for_each(|(to, name, how)| weights.show(&to, name, how))?;
     for (role, norm) in norms {
         norm.into_iter().for_each(|norm| weights.give(&gguf_name(role, Part::Weight), norm));
     }
