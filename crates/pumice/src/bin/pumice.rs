@@ -11,7 +11,11 @@ use pumice::cli::{
 };
 use pumice::embed::cli as embed;
 use pumice::generate::cli::{self as generate, Interrupts};
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::cell::Cell;
 use std::env::var_os;
+use std::io::Write;
+use std::panic;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::LazyLock;
@@ -179,8 +183,27 @@ fn run(command: Command) -> Result<bool, CommandError> {
     }
 }
 
-fn main() -> ExitCode {
-    match run(with_hub(Arguments::parse().command)) {
+thread_local! {
+    static HELD: Cell<Option<String>> = const { Cell::new(None) };
+}
+
+/// A panic of the first thread is told where it ends the program. One that is caught on its way is told as the error
+/// that it became, and not before as well.
+fn hold_panics() {
+    let tell = panic::take_hook();
+    panic::set_hook(Box::new(move |found| {
+        if std::thread::current().name() != Some("main") {
+            return tell(found);
+        }
+        let trace = Backtrace::capture();
+        let is_there = trace.status() == BacktraceStatus::Captured;
+        let trace = if is_there { trace.to_string() } else { String::new() };
+        HELD.set(Some(format!("thread 'main' {found}\n{trace}")));
+    }));
+}
+
+fn told(outcome: Result<bool, CommandError>) -> ExitCode {
+    match outcome {
         Ok(true) | Err(CommandError::Closed) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(CommandError::Interrupted) => ExitCode::from(ENDED.load(Ordering::Relaxed)),
@@ -189,4 +212,13 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+fn main() -> ExitCode {
+    hold_panics();
+    let code = panic::catch_unwind(|| told(run(with_hub(Arguments::parse().command))));
+    code.unwrap_or_else(|_| {
+        let _ = write!(std::io::stderr(), "{}", HELD.take().unwrap_or_default());
+        ExitCode::from(101)
+    })
 }
