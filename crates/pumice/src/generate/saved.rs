@@ -9,11 +9,11 @@ use super::conversation::Conversation;
 use super::loaded::{CACHE_ROWS, LoadedModel};
 use super::summed::Summed;
 use crate::error::Error;
+use crate::opened;
 use crate::save::Destination;
 use pumice_models::{Draws, Fingerprint, Message, ModelError, Sampler};
 use pumice_types::{Encoding, Tensor};
 use serde::{Deserialize, Serialize};
-use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -159,7 +159,7 @@ pub(super) fn save_file(conversation: &mut Conversation, path: &Path) -> Result<
 }
 
 pub(super) fn load_file(model: &Arc<LoadedModel>, path: &Path) -> Result<Conversation, Error> {
-    let file = File::open(path).map_err(|e| of_file(path, e))?;
+    let file = opened::file(path).map_err(|e| of_file(path, e))?;
     load(model, &mut BufReader::new(file))
 }
 
