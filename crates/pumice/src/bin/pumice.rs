@@ -7,7 +7,8 @@
 use clap::{Parser, Subcommand};
 use pumice::cli::hub::HubAccess;
 use pumice::cli::{
-    CommandError, bench, compile, convert, devices, doctor, inspect, perplexity, selftest, tokenize, tune,
+    CommandError, Outcome, bench, compile, convert, devices, doctor, inspect, perplexity, selftest, tokenize,
+    tune,
 };
 use pumice::embed::cli as embed;
 use pumice::generate::cli::{self as generate, Interrupts};
@@ -156,7 +157,7 @@ fn hub() -> HubAccess {
 }
 
 /// Whether all is well.
-fn run(command: Command) -> Result<bool, CommandError> {
+fn run(command: Command) -> Outcome {
     let (mut out, mut log) = (std::io::stdout(), std::io::stderr());
     match command {
         Command::Embed(args) => {
@@ -202,13 +203,23 @@ fn hold_panics() {
     }));
 }
 
-fn told(outcome: Result<bool, CommandError>) -> ExitCode {
+/// Prints help, the version, or what is wrong with the arguments.
+fn told(said: &clap::Error) -> ExitCode {
+    let printed = said.print().and_then(|()| std::io::stdout().flush());
+    match (said.exit_code(), printed) {
+        (0, Err(error)) => ended(Err(error.into())),
+        (code, _) => ExitCode::from(u8::try_from(code).unwrap_or(2)),
+    }
+}
+
+fn ended(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(true) | Err(CommandError::Closed) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(CommandError::Interrupted) => ExitCode::from(ENDED.load(Ordering::Relaxed)),
         Err(error) => {
-            eprintln!("pumice: {error}");
+            // Where nobody hears it there is the code.
+            let _ = writeln!(std::io::stderr(), "pumice: {error}");
             ExitCode::from(2)
         }
     }
@@ -216,7 +227,10 @@ fn told(outcome: Result<bool, CommandError>) -> ExitCode {
 
 fn main() -> ExitCode {
     hold_panics();
-    let code = panic::catch_unwind(|| told(run(with_hub(Arguments::parse().command))));
+    let code = panic::catch_unwind(|| match Arguments::try_parse() {
+        Ok(arguments) => ended(run(with_hub(arguments.command))),
+        Err(said) => told(&said),
+    });
     code.unwrap_or_else(|_| {
         let _ = write!(std::io::stderr(), "{}", HELD.take().unwrap_or_default());
         ExitCode::from(101)

@@ -186,3 +186,28 @@ fn what_is_no_file_is_not_opened() {
     let piped = command(&[&seeded[..], &["--file", &prompt]].concat()).expect("answers");
     assert_eq!(piped, command(&[&seeded[..], &["--prompt", "hello"]].concat()).expect("answers"));
 }
+
+/// Help that could not be written was a success.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_written_is_an_error() {
+    use std::process::{Command, Stdio};
+    let run = |words: &[&str], out: Stdio| {
+        let program = Command::new(env!("CARGO_BIN_EXE_pumice")).args(words).stdout(out).output();
+        let program = program.expect("runs");
+        (program.status.code(), String::from_utf8(program.stderr).expect("text"))
+    };
+    let full = || Stdio::from(std::fs::File::options().write(true).open("/dev/full").expect("there"));
+    for words in [&["--help"][..], &["--version"], &["generate", "--help"], &["help", "tune"], &["devices"]] {
+        let (code, said) = run(words, full());
+        assert_eq!(code, Some(2), "{words:?}: {said}");
+        assert!(said.starts_with("pumice: the output cannot be written"), "{words:?}: {said}");
+        assert_eq!(run(words, Stdio::null()), (Some(0), String::new()), "{words:?}");
+        // Whoever has seen enough made no mistake.
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        assert_eq!(run(words, writer.into()), (Some(0), String::new()), "{words:?}");
+    }
+    let (code, said) = run(&["generate", "--no-such"], full());
+    assert!(code == Some(2) && said.contains("--no-such"), "{code:?} {said}");
+}
