@@ -214,3 +214,45 @@ fn a_context_is_at_most_what_the_model_was_trained_for() {
     assert_eq!(open(100).expect("it fits").config.capacity, 100);
     assert!(open(129).err().expect("too long").to_string().contains("from 1 to 128"));
 }
+
+/// They passed without a word, and answers were others than those of the model's makers.
+#[test]
+fn what_would_choose_other_tokens_is_noted() {
+    let folder = changed("unapplied", &[]);
+    let notes = |keys: Value| -> Vec<String> {
+        std::fs::write(folder.join("generation_config.json"), keys.to_string()).expect("written");
+        let opened = LanguageModel::open(&folder, &LanguageOptions::default()).expect("opens");
+        opened.notes.into_iter().map(|note| note.0).collect()
+    };
+    let long: Vec<u32> = (0..1000).collect();
+    let said = [
+        ("suppress_tokens", json!([1, 2])),
+        ("begin_suppress_tokens", json!([220])),
+        ("bad_words_ids", json!([[7]])),
+        ("forced_bos_token_id", json!(0)),
+        ("forced_eos_token_id", json!([2])),
+        ("no_repeat_ngram_size", json!(3)),
+        ("num_beams", json!(4)),
+        ("penalty_alpha", json!(0.6)),
+        ("min_new_tokens", json!(1)),
+        ("min_length", json!(10)),
+        ("epsilon_cutoff", json!(3e-4)),
+        ("eta_cutoff", json!(3e-4)),
+        ("encoder_repetition_penalty", json!(1.5)),
+        ("encoder_no_repeat_ngram_size", json!(2)),
+        ("sequence_bias", json!([[[5], -10.0]])),
+    ];
+    for (key, value) in said {
+        let notes = notes(json!({ key: value, "temperature": 0.5 }));
+        let wanted = format!("generation_config.json: `{key}` is {value}, which is not applied here");
+        assert_eq!(notes, [wanted]);
+    }
+    let [cut] = &notes(json!({"suppress_tokens": long}))[..] else { panic!("one note") };
+    assert!(cut.len() < 200 && cut.contains("0,1,2,3,4"), "{cut}");
+    let idle = json!({
+        "num_beams": 1, "min_length": 0, "no_repeat_ngram_size": 0, "bad_words_ids": null, "sequence_bias": {},
+        "suppress_tokens": [], "encoder_repetition_penalty": 1.0, "epsilon_cutoff": 0.0, "guidance_scale": 1,
+        "token_healing": false, "forced_bos_token_id": null, "do_sample": true, "top_k": 40, "max_length": 20,
+    });
+    assert!(notes(idle).is_empty());
+}

@@ -216,6 +216,51 @@ fn faults_of_a_file_name_its_key() {
     }
 }
 
+/// They were taken for keys that are not there.
+#[test]
+fn keys_of_another_type_are_refused_by_name() {
+    let numbers = [
+        "llama.attention.value_length",
+        "llama.attention.key_length",
+        "llama.vocab_size",
+        "llama.rope.dimension_count",
+        "llama.rope.scaling.original_context_length",
+        "llama.rope.scaling.factor",
+        "llama.rope.scaling.attn_factor",
+        "llama.rope.scaling.yarn_beta_fast",
+        "llama.rope.scaling.yarn_beta_slow",
+        "split.no",
+        "split.count",
+        "split.tensors.count",
+    ];
+    let other: [GgufValue; 4] = ["4".into(), (-4i32).into(), true.into(), vec![4i32].into()];
+    let of_numbers = numbers.iter().flat_map(|key| other.iter().map(move |value| (*key, value.clone())));
+    let words = [
+        ("llama.rope.scaling.type", 1u32.into()),
+        ("llama.rope.scaling.finetuned", "no".into()),
+        ("llama.tensor_data_layout", 1u32.into()),
+        ("llama.rope.scaling.attn_factor", f32::NAN.into()),
+        ("llama.rope.scaling.original_context_length", 0u32.into()),
+        ("llama.rope.scaling.original_context_length", 16.5f32.into()),
+    ];
+    for (key, value) in of_numbers.chain(words) {
+        let error = open("typed", &[(key, value.clone())]).err();
+        let error = error.unwrap_or_else(|| panic!("{key} is {value} and passed"));
+        assert!(error.contains(&format!("`{key}`")) && error.contains("keys-typed.gguf"), "{error}");
+    }
+    let right: [(&str, GgufValue); 6] = [
+        ("llama.attention.value_length", 4u32.into()),
+        ("llama.rope.scaling.original_context_length", 64i32.into()),
+        ("llama.rope.scaling.attn_factor", 1f32.into()),
+        ("llama.rope.scaling.finetuned", true.into()),
+        ("llama.tensor_data_layout", "reference".into()),
+        ("split.no", GgufValue::U16(0)),
+    ];
+    for (key, value) in right {
+        assert_eq!(open("typed", &[(key, value)]).err(), None, "{key}");
+    }
+}
+
 /// Rows of the settings that are no whole blocks of the file's encoding were called a defect of this program.
 #[test]
 fn settings_of_another_model_are_refused_by_the_tensor() {

@@ -155,3 +155,21 @@ fn a_control_token_that_merging_makes_is_refused_as_text() {
     let error = error.expect_err("a control token").to_string();
     assert!(error.contains("by merging it makes the control token"), "{error}");
 }
+
+/// 10,000 letters took 5 seconds, and twice as many four times as long.
+#[test]
+fn a_very_long_token_is_found_and_takes_no_time() {
+    let of = &golden().tokenizers["bytes"];
+    let mut file: serde_json::Value = serde_json::from_str(&of.file).expect("JSON");
+    let token = "a".repeat(30_000);
+    let added = file["added_tokens"].as_array_mut().expect("tokens");
+    let mut long = added[0].clone();
+    (long["id"], long["content"]) = (900.into(), token.as_str().into());
+    added.push(long);
+    let begin = std::time::Instant::now();
+    let tokenizer = TextTokenizer::from_json(Path::new("x"), &file.to_string(), &settings(None, None));
+    let tokenizer = tokenizer.expect("a tokenizer");
+    let id = tokenizer.token_id(&token).expect("it is one");
+    assert_eq!(tokenizer.encode(&format!("{token}{token}"), true).as_ref(), Ok(&vec![id, id]));
+    assert!(begin.elapsed() < std::time::Duration::from_secs(5), "{:?}", begin.elapsed());
+}

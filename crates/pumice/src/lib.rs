@@ -49,6 +49,8 @@ mod hub_name;
 #[cfg(feature = "vulkan")]
 mod matrix_test;
 pub mod model;
+#[cfg(feature = "models")]
+mod opened;
 pub mod plan_file;
 pub mod save;
 #[cfg(feature = "train")]

@@ -5,7 +5,9 @@
 //! synced: a kill at any moment leaves the old contents or the new. A symbolic link stays one: what it points to is
 //! replaced. Mode and, where the system allows, owner of a file that is there are kept; other hard links to it keep
 //! the old contents. Devices, pipes and sockets, and what links below `/dev` and `/proc` stand for, are written into.
+//! Several files that are one are all written before the first is renamed.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher};
@@ -66,27 +68,75 @@ impl Destination {
     /// # Errors
     /// What `write` returns and what the system refuses; the place is as it was then, unless it is no regular file.
     pub fn save(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+        place(vec![self.write(write)?])
+    }
+
+    /// Writes the contents beside the place, for [`place`].
+    ///
+    /// # Errors
+    /// As [`Destination::save`].
+    pub fn write(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<Beside> {
         match self.0 {
             How::Into(path) => {
                 let file = OpenOptions::new().write(true).truncate(true).open(path)?;
-                contents(&file, write)
+                contents(&file, write)?;
+                Ok(Beside(None))
             }
             How::Replacing(path, known) => {
                 let beside = beside(&path);
                 let file = create(&beside, known.is_some())?;
-                let placed = contents(&file, write)
-                    .and_then(|()| known.map_or(Ok(()), |known| keep(&file, &known)))
-                    .and_then(|()| file.sync_all())
-                    .and_then(|()| fs::rename(&beside, &path));
-                if let Err(error) = placed {
-                    // The first error is the one to report.
-                    let _ = fs::remove_file(&beside);
-                    return Err(error);
-                }
-                sync(folder(&path))
+                let written = Beside(Some((beside, path)));
+                contents(&file, write)?;
+                known.map_or(Ok(()), |known| keep(&file, &known))?;
+                file.sync_all()?;
+                Ok(written)
             }
         }
     }
+}
+
+/// Contents that are written and not yet in their place, which is the second path; none where they were written into
+/// what was there. Dropped, they are gone.
+#[derive(Debug)]
+pub struct Beside(Option<(PathBuf, PathBuf)>);
+
+impl Beside {
+    /// The folder that changed.
+    fn rename(mut self) -> io::Result<Option<PathBuf>> {
+        let Some((beside, path)) = &self.0 else { return Ok(None) };
+        fs::rename(beside, path)?;
+        let folder = folder(path).to_owned();
+        self.0 = None;
+        Ok(Some(folder))
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if let Some((beside, _)) = &self.0 {
+            // What went wrong before is what is reported.
+            let _ = fs::remove_file(beside);
+        }
+    }
+}
+
+/// Puts files into their places that are one, and that nobody opens without the first. Of several the old first goes
+/// before any other changes, and the new one comes last: a stop in between leaves what does not open, and no mixture.
+///
+/// # Errors
+/// What the system refuses; one file alone is as it was then.
+pub fn place(mut set: Vec<Beside>) -> io::Result<()> {
+    if let [Beside(Some((_, first))), _, ..] = &set[..] {
+        match fs::remove_file(first) {
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
+            _ => sync(folder(first))?,
+        }
+    }
+    let others = set.split_off(set.len().min(1));
+    let changed = others.into_iter().map(Beside::rename).collect::<io::Result<BTreeSet<_>>>()?;
+    changed.into_iter().flatten().try_for_each(|folder| sync(&folder))?;
+    let first = set.pop().map(Beside::rename).transpose()?;
+    first.flatten().map_or(Ok(()), |folder| sync(&folder))
 }
 
 /// Saves contents that are at hand.
@@ -302,6 +352,32 @@ mod tests {
         fs::set_permissions(&s.0, fs::Permissions::from_mode(0o700)).expect("set");
         let _ = fs::remove_file(s.at("probe"));
         assert!(Destination::look(&s.at("x")).is_ok() && s.names().is_empty(), "nothing is left");
+    }
+
+    /// The second cannot be placed: the old set is not left with its first file, to open with what is new behind it.
+    #[test]
+    fn a_set_that_stops_in_between_does_not_open() {
+        let s = Scratch::new("set");
+        let names = ["1", "2", "3"];
+        let written = |contents: &[u8]| -> Vec<Beside> {
+            let write = |name: &&str| {
+                Destination::look(&s.at(name)).expect("there").write(|to| to.write_all(contents))
+            };
+            names.iter().map(|name| write(name).expect("written")).collect()
+        };
+        let new = written(b"old");
+        assert!(names.iter().all(|name| !s.at(name).exists()), "none before all are written");
+        place(new).expect("placed");
+        assert!(names.iter().all(|name| fs::read(s.at(name)).expect("there") == b"old"));
+        let new = written(b"new");
+        assert!(names.iter().all(|name| fs::read(s.at(name)).expect("there") == b"old"));
+        drop(new);
+        assert_eq!(s.names(), names, "dropped, they are gone");
+        let new = written(b"new");
+        fs::remove_file(s.at("2")).expect("removed");
+        fs::create_dir(s.at("2")).expect("made");
+        place(new).expect_err("a folder is in the way");
+        assert_eq!(s.names(), ["2", "3"]);
     }
 
     #[test]

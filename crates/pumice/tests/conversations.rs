@@ -2,10 +2,11 @@
 //! of tokens of a submission; options of a request do what they say.
 
 use pumice::generate::{
-    Conversation, End, GenerateOptions, Generated, Generator, Heard, Request, Sampler, Token,
+    Conversation, End, GenerateOptions, Generated, Generator, Heard, Request, Sampler, SavedError, Token,
 };
-use pumice::{Device, DeviceKind, Interrupt};
+use pumice::{Device, DeviceKind, Error, Interrupt};
 use pumice_import::fuzz::{Mutator, within_memory};
+use sha2::{Digest, Sha256};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -235,6 +236,8 @@ fn what_is_no_saved_conversation_is_refused() {
     let mut version = file.clone();
     version[20] = 9;
     assert!(refused(&version).contains("form 9"));
+    version[20] = 1;
+    assert!(refused(&version).contains("form 1;"), "one without a sum");
     let mut other = file.clone();
     other[30] ^= 1;
     assert!(refused(&other).contains("another model"));
@@ -249,6 +252,13 @@ fn what_is_no_saved_conversation_is_refused() {
             .contains("caches of another type")
     );
     assert!(refused(&[&file[..], &[0]].concat()).contains("something follows"));
+    // One bit of a row, as a disk would lose it, and of the sum itself.
+    for at in [file.len() - 33, file.len() - 1000, file.len() - 1] {
+        let mut flipped = file.clone();
+        flipped[at] ^= 4;
+        let error = generator.load(&mut flipped.as_slice()).err().expect("refused");
+        assert!(matches!(error, Error::Saved(SavedError::Sum)), "{at}: {error}");
+    }
     // Cut anywhere: an error.
     for end in (0..file.len()).step_by(7) {
         assert!(generator.load(&mut &file[..end]).is_err(), "{end}");
@@ -299,6 +309,12 @@ fn what_was_held_back_is_given_where_an_answer_is_left() {
     assert!(!left.text.is_empty() && plain.text.starts_with(&left.text) && heard == left.text, "{left:?}");
 }
 
+/// What is in a file before its sum.
+fn without_its_sum(mut file: Vec<u8>) -> Vec<u8> {
+    file.truncate(file.len() - 32);
+    file
+}
+
 /// Five hundred thousand damaged files (E10) are errors or conversations, never a panic, and take little memory.
 #[test]
 fn damaged_conversations_do_no_harm() {
@@ -309,7 +325,7 @@ fn damaged_conversations_do_no_harm() {
     let saved = |conversation: &mut Conversation| {
         let mut file = Vec::new();
         conversation.save(&mut file).expect("saves");
-        file
+        without_its_sum(file)
     };
     let first = saved(&mut conversation);
     all(&mut conversation, &Request::default().tokens(3).sampler(warm));
@@ -319,7 +335,12 @@ fn damaged_conversations_do_no_harm() {
     let mut loaded = 0;
     within_memory(64 << 10, || {
         for run in 0..RUNS {
-            let file = mutators[run as usize % 2].generate();
+            let mut file = mutators[run as usize % 2].generate();
+            // Mostly the right sum: without it no damaged row would be loaded.
+            if run % 16 > 1 {
+                let sum = Sha256::digest(&file);
+                file.extend(sum);
+            }
             let Ok(mut conversation) = generator.load(&mut file.as_slice()) else { continue };
             loaded += 1;
             if loaded % 64 == 0 {

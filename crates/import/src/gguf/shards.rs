@@ -34,6 +34,8 @@ impl GgufModel {
         let path = path.as_ref();
         let first = GgufFile::open(path)?;
         let count = first.metadata().u64_if_any("split.count")?.unwrap_or(1);
+        // Looked at in one of several only, and a number everywhere.
+        first.metadata().u64_if_any("split.no")?;
         let mut shards = vec![first];
         if count > 1 {
             let names = Names::of(path, &shards[0], count)?;

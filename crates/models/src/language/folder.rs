@@ -7,7 +7,7 @@ use super::quantized::Quantized;
 use super::source::{Make, SAME_MODEL, no_other_tensor};
 use super::suggested::SuggestedSampling;
 use super::weights::{DERIVED, FolderWeights};
-use super::{CONFIG, family_of};
+use super::{CONFIG, family_of, unapplied};
 use crate::decoder::DecoderConfig;
 use crate::error::ModelError;
 use crate::sentence::CONFIG_LIMIT;
@@ -42,6 +42,8 @@ impl LanguageFolder {
         let files = ModelFolder::open(path)?;
         let mut read = Read::of_config(&files.file(CONFIG), &config_text(&files)?, options)?;
         let mut this = LanguageFolder { files, quantized: None };
+        let generation = this.object(GENERATION)?.unwrap_or_default();
+        read.notes.extend(unapplied::notes(GENERATION, &generation));
         if let Some(asked) = options.quantize {
             let weights = this.files.weights()?;
             this.check_layers(read.family, &read.config, weights.as_ref())?;

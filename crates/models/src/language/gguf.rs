@@ -47,6 +47,23 @@ const READ: &[&str] = &[
     "tensor_data_layout",
 ];
 
+/// Those of them, and of others that are not asked for as what they are, that are whole numbers from 1 on.
+const COUNTS: &[&str] = &[
+    "vocab_size",
+    "attention.key_length",
+    "attention.value_length",
+    "rope.dimension_count",
+    "rope.scaling.original_context_length",
+];
+
+/// Those that are numbers from 0 on.
+const FACTORS: &[&str] = &[
+    "rope.scaling.factor",
+    "rope.scaling.yarn_beta_fast",
+    "rope.scaling.yarn_beta_slow",
+    "rope.scaling.attn_factor",
+];
+
 /// Keys that do nothing where they are 0, for architectures that have no use of their own for them.
 const OFF_AT_0: &[&str] = &[
     "attn_logit_softcapping",
@@ -108,8 +125,10 @@ impl GgufSettings<'_> {
     /// The file's settings in the words of a `config.json`.
     ///
     /// # Errors
-    /// A list that is too long, widths that differ, angles that are scaled in a way that is not known.
+    /// A key of another type, a list that is too long, widths that differ, angles that are scaled in a way that is not
+    /// known.
     pub fn said(&self, family: &Family) -> Result<Said, ModelError> {
+        self.check_types()?;
         let mut said = Said { map: Map::new(), own: Vec::new(), is_strict: true };
         let prefix = format!("{}.", self.gguf.architecture);
         let is_read =
@@ -135,6 +154,23 @@ impl GgufSettings<'_> {
         }
         self.rotary(&mut said)?;
         Ok(said)
+    }
+
+    /// That keys are what they are looked at as. Of another type they would count as missing.
+    fn check_types(&self) -> Result<(), ModelError> {
+        let check = |names: &[&str], is_right: fn(f64) -> bool, words: &str| {
+            let wrong = names.iter().find_map(|name| {
+                let value = self.file.metadata().get(&self.key(name))?;
+                (!value.number().is_some_and(is_right)).then_some((name, value))
+            });
+            wrong.map_or(Ok(()), |(name, value)| Err(self.wrong(name, format!("is {value}, not {words}"))))
+        };
+        let whole = |x: f64| x.fract() == 0.0 && (1.0..9e15).contains(&x);
+        check(COUNTS, whole, "a whole number from 1 on")?;
+        check(FACTORS, |x| x.is_finite() && x >= 0.0, "a number from 0 on")?;
+        self.file.metadata().bool_if_any(&self.key("rope.scaling.finetuned"))?;
+        self.file.metadata().str_if_any(&self.key("tensor_data_layout"))?;
+        Ok(())
     }
 
     /// Whether a key has the value that stands for what is done anyway. `is_known`: it is read where it has another.

@@ -19,6 +19,7 @@ mod roles;
 mod rotary;
 mod source;
 mod suggested;
+mod unapplied;
 mod vocabulary;
 mod weights;
 mod written;

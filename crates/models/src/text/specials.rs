@@ -7,9 +7,13 @@
 use super::error::TextError;
 use super::look_alikes::looks_like_control;
 use super::vocabulary::{TokenKind, Vocabulary};
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use std::cmp::Reverse;
 use std::ops::Range;
+
+/// Bytes of a token from which no table of all its beginnings is made: of a letter that repeats itself, that takes the
+/// square of its length.
+const LONG: usize = 256;
 
 /// A fragment of a text.
 #[derive(Debug, PartialEq, Eq)]
@@ -64,7 +68,9 @@ impl Specials {
         };
         let mut specials: Vec<Special> = ids.map(special).collect();
         specials.sort_by_key(|token| Reverse(token.text.len()));
-        let build = || AhoCorasick::new(specials.iter().map(|token| &token.text));
+        let longest = specials.first().map_or(0, |token| token.text.len());
+        let kind = (longest > LONG).then_some(AhoCorasickKind::ContiguousNFA);
+        let build = || AhoCorasick::builder().kind(kind).build(specials.iter().map(|token| &token.text));
         let finder = if specials.is_empty() { Ok(None) } else { build().map(Some) };
         let finder = finder.map_err(|e| TextError::Vocabulary {
             field: "tokenizer.ggml.token_type",

@@ -2,20 +2,25 @@
 //! what is missing, test this device.
 //!
 //! The environment is read here and nowhere else. Exit codes: 0 all is well, 1 something was found to be wrong, 2 the
-//! command could not be carried out.
+//! command could not be carried out; 128 and the number of a signal that ended it.
 
 use clap::{Parser, Subcommand};
 use pumice::cli::hub::HubAccess;
 use pumice::cli::{
-    CommandError, bench, compile, convert, devices, doctor, inspect, perplexity, selftest, tokenize, tune,
+    CommandError, Outcome, bench, compile, convert, devices, doctor, inspect, perplexity, selftest, tokenize,
+    tune,
 };
 use pumice::embed::cli as embed;
 use pumice::generate::cli::{self as generate, Interrupts};
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::cell::Cell;
 use std::env::var_os;
+use std::io::Write;
+use std::panic;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::LazyLock;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Neural networks on any GPU with a Vulkan driver.
 #[derive(Parser)]
@@ -82,21 +87,46 @@ fn with_hub(mut command: Command) -> Command {
     command
 }
 
-/// What Ctrl-C asks for. Where no conversation is open, or an answer did not end yet, it ends the program at once.
+static INTERRUPTS: LazyLock<Interrupts> = LazyLock::new(Interrupts::default);
+/// The exit code of a command that a signal ends.
+static ENDED: AtomicU8 = AtomicU8::new(INTERRUPTED);
+const INTERRUPTED: u8 = 130;
+
+/// What Ctrl-C asks for. Where nothing is to be ended in order, or it did not end yet, the program ends at once.
 fn interrupts() -> &'static Interrupts {
-    static INTERRUPTS: LazyLock<Interrupts> = LazyLock::new(Interrupts::default);
-    let handler = || {
-        let is_open = INTERRUPTS.is_open.load(Ordering::Relaxed);
-        let is_second = INTERRUPTS.stop.is_set();
-        INTERRUPTS.stop.set();
-        if is_second || !is_open {
-            std::process::exit(130);
-        }
-    };
     // Where no handler can be set, Ctrl-C ends the program as it ends any other.
-    let _ = ctrlc::set_handler(handler);
+    let _ = ctrlc::set_handler(|| end(INTERRUPTED));
     &INTERRUPTS
 }
+
+fn end(code: u8) {
+    let is_open = INTERRUPTS.is_open.load(Ordering::Relaxed);
+    let is_second = INTERRUPTS.stop.is_set();
+    ENDED.store(code, Ordering::Relaxed);
+    INTERRUPTS.stop.set();
+    if is_second || !is_open {
+        std::process::exit(code.into());
+    }
+}
+
+/// The same of the request to terminate, for a command that has no conversation: one would go on after it. Called while
+/// there is one thread, from which the others have what they do not hear. SIGHUP is left alone: to wait for it would
+/// take it from `nohup`.
+#[cfg(unix)]
+fn terminations() {
+    use nix::sys::signal::{SigSet, Signal};
+    let heard = SigSet::from(Signal::SIGTERM);
+    if heard.thread_block().is_ok() {
+        std::thread::spawn(move || {
+            while let Ok(signal) = heard.wait() {
+                end(128 + signal as u8);
+            }
+        });
+    }
+}
+
+#[cfg(not(unix))]
+fn terminations() {}
 
 /// What the environment says of the hub, by the names that huggingface_hub has: HF_HOME, HF_HUB_CACHE, HF_TOKEN (else
 /// the file `token` of HF_HOME), HF_ENDPOINT, HF_HUB_OFFLINE.
@@ -127,7 +157,7 @@ fn hub() -> HubAccess {
 }
 
 /// Whether all is well.
-fn run(command: Command) -> Result<bool, CommandError> {
+fn run(command: Command) -> Outcome {
     let (mut out, mut log) = (std::io::stdout(), std::io::stderr());
     match command {
         Command::Embed(args) => {
@@ -138,7 +168,10 @@ fn run(command: Command) -> Result<bool, CommandError> {
         Command::Perplexity(args) => perplexity::run(&args, cache_dir(), &mut out, &mut log),
         Command::Tokenize(args) => tokenize::run(&args, &mut out, &mut log),
         Command::Compile(args) => compile::run(&args, cache_dir(), &mut out, &mut log),
-        Command::Convert(args) => convert::run(&args, &mut out, &mut log),
+        Command::Convert(args) => {
+            terminations();
+            convert::run(&args, interrupts(), &mut out, &mut log)
+        }
         Command::Inspect(args) => inspect::run(&args, cache_dir(), &mut out),
         Command::Devices(args) => devices::run(&args, cache_dir().as_deref(), &mut out),
         Command::Doctor(args) => doctor::run(&args, cache_dir().as_deref(), &mut out),
@@ -151,13 +184,55 @@ fn run(command: Command) -> Result<bool, CommandError> {
     }
 }
 
-fn main() -> ExitCode {
-    match run(with_hub(Arguments::parse().command)) {
+thread_local! {
+    static HELD: Cell<Option<String>> = const { Cell::new(None) };
+}
+
+/// A panic of the first thread is told where it ends the program. One that is caught on its way is told as the error
+/// that it became, and not before as well.
+fn hold_panics() {
+    let tell = panic::take_hook();
+    panic::set_hook(Box::new(move |found| {
+        if std::thread::current().name() != Some("main") {
+            return tell(found);
+        }
+        let trace = Backtrace::capture();
+        let is_there = trace.status() == BacktraceStatus::Captured;
+        let trace = if is_there { trace.to_string() } else { String::new() };
+        HELD.set(Some(format!("thread 'main' {found}\n{trace}")));
+    }));
+}
+
+/// Prints help, the version, or what is wrong with the arguments.
+fn told(said: &clap::Error) -> ExitCode {
+    let printed = said.print().and_then(|()| std::io::stdout().flush());
+    match (said.exit_code(), printed) {
+        (0, Err(error)) => ended(Err(error.into())),
+        (code, _) => ExitCode::from(u8::try_from(code).unwrap_or(2)),
+    }
+}
+
+fn ended(outcome: Outcome) -> ExitCode {
+    match outcome {
         Ok(true) | Err(CommandError::Closed) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
+        Err(CommandError::Interrupted) => ExitCode::from(ENDED.load(Ordering::Relaxed)),
         Err(error) => {
-            eprintln!("pumice: {error}");
+            // Where nobody hears it there is the code.
+            let _ = writeln!(std::io::stderr(), "pumice: {error}");
             ExitCode::from(2)
         }
     }
+}
+
+fn main() -> ExitCode {
+    hold_panics();
+    let code = panic::catch_unwind(|| match Arguments::try_parse() {
+        Ok(arguments) => ended(run(with_hub(arguments.command))),
+        Err(said) => told(&said),
+    });
+    code.unwrap_or_else(|_| {
+        let _ = write!(std::io::stderr(), "{}", HELD.take().unwrap_or_default());
+        ExitCode::from(101)
+    })
 }

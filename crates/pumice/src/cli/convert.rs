@@ -1,20 +1,23 @@
 //! `pumice convert`: a language model in, a GGUF file (or several) in another encoding out. Files appear whole or not
-//! at all, the first of several last.
+//! at all, several together, once all are written; ended by a signal, it leaves nothing.
 
 use super::hub::{HubArgs, Takes};
+use super::interrupts::Interrupts;
 use super::progress::Progress;
 use super::reading::quantization;
 use super::words::count;
 use super::{CommandError, Outcome, say};
 use crate::apart;
 use crate::error::Error;
-use crate::save::Destination;
+use crate::save::{self, Destination};
 use pumice_models::{Conversion, ConvertedTensor};
+use pumice_runtime::Interrupt;
 use pumice_types::Encoding;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// Arguments of `pumice convert`.
@@ -69,8 +72,8 @@ struct Instead<'r> {
 ///
 /// # Errors
 /// A model that cannot be read or is of an unknown family, a place that cannot be written or that is read, values that
-/// the encoding does not hold.
-pub fn run(args: &ConvertArgs, out: &mut dyn Write, log: &mut dyn Write) -> Outcome {
+/// the encoding does not hold; [`CommandError::Interrupted`].
+pub fn run(args: &ConvertArgs, interrupts: &Interrupts, out: &mut dyn Write, log: &mut dyn Write) -> Outcome {
     let paths = paths(args)?;
     let model = args.hub.located(&args.model, Takes::Any, &Progress::new(), log)?;
     let conversion = Conversion::open(&model, args.quantize).map_err(Error::from)?;
@@ -81,12 +84,13 @@ pub fn run(args: &ConvertArgs, out: &mut dyn Write, log: &mut dyn Write) -> Outc
         return Err(CommandError::Usage(format!("--shards {}: the model has {most} tensors", args.shards)));
     }
     let begin = Instant::now();
-    // Without the first nobody takes the others for a model.
-    let numbered: Vec<(u16, Destination)> = (0..).zip(places).collect();
-    for (shard, place) in numbered.into_iter().rev() {
-        write(&conversion, (shard, args.shards), place)
-            .map_err(|e| CommandError::Usage(format!("{}: {e}", paths[usize::from(shard)].display())))?;
+    interrupts.is_open.store(true, Ordering::Relaxed);
+    let written = write(&conversion, places, &interrupts.stop);
+    interrupts.is_open.store(false, Ordering::Relaxed);
+    if interrupts.stop.is_set() && written.is_err() {
+        return Err(CommandError::Interrupted);
     }
+    written.map_err(|(which, e)| CommandError::Usage(format!("{}: {e}", paths[which].display())))?;
     conversion.notes.iter().try_for_each(|note| writeln!(log, "note: {note}"))?;
     tell(args, &paths, &conversion, begin.elapsed().as_secs_f64(), out)?;
     Ok(true)
@@ -113,11 +117,45 @@ fn place(path: &Path, reads: &[&Path]) -> Result<Destination, CommandError> {
     Ok(place)
 }
 
-fn write(conversion: &Conversion, shard: (u16, u16), place: Destination) -> std::io::Result<()> {
+/// Writes all files, then puts them into their places. An error is one of the file of that number.
+fn write(
+    conversion: &Conversion,
+    places: Vec<Destination>,
+    stop: &Interrupt,
+) -> Result<(), (usize, io::Error)> {
+    let count = places.len();
     let progress = Progress::new();
-    progress.with_tensors(|heard| {
-        place.save(|out| conversion.write_shard(shard, out, heard).map_err(std::io::Error::other))
-    })
+    let one = |(shard, place): (usize, Destination)| {
+        let write = |out: &mut dyn Write, heard: &mut dyn FnMut(usize, usize)| {
+            let numbers = (shard as u16, count as u16);
+            conversion.write_shard(numbers, &mut Stopping { out, stop }, heard).map_err(io::Error::other)
+        };
+        let written = progress.with_tensors(|heard| place.write(|out| write(out, heard)));
+        written.map_err(|e| (shard, e))
+    };
+    let written = places.into_iter().enumerate().map(one).collect::<Result<Vec<_>, _>>()?;
+    ended(stop).and_then(|()| save::place(written)).map_err(|e| (0, e))
+}
+
+/// What is written until it is asked to end.
+struct Stopping<'s> {
+    out: &'s mut dyn Write,
+    stop: &'s Interrupt,
+}
+
+impl Write for Stopping<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        ended(self.stop)?;
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+fn ended(stop: &Interrupt) -> io::Result<()> {
+    if stop.is_set() { Err(io::Error::other("interrupted")) } else { Ok(()) }
 }
 
 fn tell(

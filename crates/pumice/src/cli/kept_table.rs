@@ -5,9 +5,10 @@
 //! reported. Libraries are given a table by their program.
 
 use crate::device::DeviceChoice;
+use crate::opened;
 use pumice_compile::select::Selection;
 use pumice_types::{Escaped, Precision, Table, Target};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -22,8 +23,6 @@ const LARGEST: u64 = 1 << 24;
 pub fn read(file: &Path, target: &Target) -> Option<Result<Arc<Table>, String>> {
     let text = match fs::metadata(file) {
         Err(error) if error.kind() == ErrorKind::NotFound => return None,
-        // Opening a pipe would wait for whoever writes into it.
-        Ok(known) if !known.is_file() => Err(io::Error::other("it is no regular file")),
         known => known.and_then(|_| text(file)),
     };
     let text = text.map_err(|error| error.to_string());
@@ -35,10 +34,10 @@ pub fn read(file: &Path, target: &Target) -> Option<Result<Arc<Table>, String>> 
     Some(table.map(Arc::new).and_then(sound))
 }
 
-/// The text of a table's file, if it is no longer than a table can be.
+/// The text of a table's file, if it is a regular one and no longer than a table can be.
 pub(super) fn text(file: &Path) -> io::Result<String> {
     let mut text = String::new();
-    let bytes = File::open(file)?.take(LARGEST + 1).read_to_string(&mut text)?;
+    let bytes = opened::file(file)?.take(LARGEST + 1).read_to_string(&mut text)?;
     if bytes as u64 > LARGEST {
         return Err(io::Error::other(format!("it has more than {LARGEST} bytes, which no table has")));
     }
@@ -68,6 +67,7 @@ pub fn used(choice: DeviceChoice, folder: Option<&Path>) -> DeviceChoice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
 
     #[test]
     fn a_table_is_used_where_it_can_be_and_told_where_it_cannot() {

@@ -8,6 +8,7 @@ pub mod devices;
 pub mod doctor;
 pub mod hub;
 pub mod inspect;
+pub mod interrupts;
 pub(crate) mod kept_table;
 pub mod perplexity;
 pub(crate) mod progress;
@@ -32,6 +33,9 @@ pub enum CommandError {
     /// Whoever read the output has seen enough: no mistake.
     #[error("the output was closed")]
     Closed,
+    /// A signal ended it in order.
+    #[error("interrupted")]
+    Interrupted,
     /// The output cannot be written.
     #[error("the output cannot be written: {0}")]
     Write(std::io::Error),

@@ -13,7 +13,7 @@ use crate::generate::{Perplexity, Scorer, TextError, perplexity_windows};
 use pumice_models::{LanguageModel, ModelError};
 use serde::Serialize;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Arguments of `pumice perplexity`.
@@ -35,9 +35,9 @@ pub struct PerplexityArgs {
     /// The text; `-` is the standard input
     #[arg(long, value_name = "TEXT")]
     pub file: PathBuf,
-    /// Tokens of a window
-    #[arg(long, value_name = "N", default_value_t = 512, allow_negative_numbers = true, value_parser = whole::<u64>)]
-    pub context: u64,
+    /// Tokens of a window [default: 512, or the model's context where that is shorter]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>)]
+    pub context: Option<u64>,
     /// So many windows at most, from the beginning of the text [default: all]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub chunks: Option<usize>,
@@ -74,6 +74,9 @@ struct Report<'r> {
     notes: Vec<&'r str>,
 }
 
+/// Tokens of a window where nobody says how many.
+const WINDOW: u64 = 512;
+
 /// The fewest tokens of a window: two to begin with, one that is scored.
 const SHORTEST: u64 = 3;
 
@@ -89,48 +92,80 @@ pub fn run(
     out: &mut dyn Write,
     log: &mut dyn Write,
 ) -> Outcome {
-    if args.context < SHORTEST {
-        return Err(CommandError::Usage(format!("--context: a window has at least {SHORTEST} tokens")));
-    }
-    if args.chunks == Some(0) {
-        return Err(CommandError::Usage("--chunks 0 scores nothing: give at least 1".to_owned()));
-    }
+    check_window(args.context.unwrap_or(WINDOW))?;
+    check_chunks(args.chunks)?;
     let text = text(args)?;
-    let options = args.reading.options().context(args.context);
     let progress = Progress::new();
     let path = args.hub.located(&args.model, Takes::Any, &progress, log)?;
+    let window = window(args, &path)?;
+    let options = args.reading.options().context(window.tokens);
     let model = LanguageModel::open(path, &options).map_err(Error::from)?;
     let tokenizer = model.tokenizer().map_err(Error::from)?;
     let ids =
         tokenizer.encode_prompt(&text, false).map_err(|e: TextError| Error::from(ModelError::from(e)))?;
-    check_length(ids.len(), args.context)?;
+    check_length(ids.len(), window.tokens)?;
     let choice = args.compiler.device(&args.device, cache, &progress)?;
     announce(&choice, log)?;
     let mut scorer =
         progress.with_tensors(|heard| Scorer::of(model, &choice.device, &args.compiler.options(), heard))?;
-    let size = args.context as usize;
+    let size = window.tokens as usize;
     let all = perplexity_windows(&ids, size, tokenizer.before_prompts());
     let windows = all.len().min(args.chunks.unwrap_or(usize::MAX));
     let begun = Instant::now();
     let perplexity = measured(&mut scorer, all.take(windows), &progress)?;
     progress.end();
-    let measured = Measured { args, choice: &choice, perplexity, windows, text_tokens: ids.len() };
+    let measured =
+        Measured { args, window: &window, choice: &choice, perplexity, windows, text_tokens: ids.len() };
     measured.tell(begun.elapsed(), &scorer, out)?;
     if !args.json {
-        if windows == ids.len() / size {
-            tell_rest(ids.len() % size, log)?;
-        }
+        let rest = if windows == ids.len() / size { ids.len() % size } else { 0 };
+        tell_windows(&window, rest, log)?;
         explain(&choice, scorer.executable(), scorer.notes(), log)?;
     }
     Ok(true)
 }
 
-/// Says how many tokens are no whole window, if there are any.
-fn tell_rest(left: usize, log: &mut dyn Write) -> std::io::Result<()> {
-    if left == 0 {
+/// What a window is.
+struct Window {
+    tokens: u64,
+    /// Why it is not what it is elsewhere.
+    why: Option<String>,
+}
+
+fn window(args: &PerplexityArgs, model: &Path) -> Result<Window, CommandError> {
+    if let Some(tokens) = args.context {
+        return Ok(Window { tokens, why: None });
+    }
+    let trained = LanguageModel::open(model, &args.reading.options()).map_err(Error::from)?.trained_context;
+    let tokens = WINDOW.min(trained);
+    check_window(tokens)?;
+    let why = format!("windows are of {trained} tokens instead of {WINDOW}: the model's context has no more");
+    Ok(Window { tokens, why: (trained < WINDOW).then_some(why) })
+}
+
+fn check_chunks(chunks: Option<usize>) -> Result<(), CommandError> {
+    if chunks == Some(0) {
+        return Err(CommandError::Usage("--chunks 0 scores nothing: give at least 1".to_owned()));
+    }
+    Ok(())
+}
+
+fn check_window(tokens: u64) -> Result<(), CommandError> {
+    if tokens < SHORTEST {
+        return Err(CommandError::Usage(format!("--context: a window has at least {SHORTEST} tokens")));
+    }
+    Ok(())
+}
+
+/// Says why windows are shorter, and how many tokens are no whole one, if there are any.
+fn tell_windows(window: &Window, rest: usize, log: &mut dyn Write) -> std::io::Result<()> {
+    if let Some(why) = &window.why {
+        writeln!(log, "note: {why}")?;
+    }
+    if rest == 0 {
         return Ok(());
     }
-    writeln!(log, "the last {} of the text are no whole window and were left out", count(left, "token"))
+    writeln!(log, "the last {} of the text are no whole window and were left out", count(rest, "token"))
 }
 
 fn text(args: &PerplexityArgs) -> Result<String, CommandError> {
@@ -170,6 +205,7 @@ fn measured(
 /// What the command found.
 struct Measured<'m> {
     args: &'m PerplexityArgs,
+    window: &'m Window,
     choice: &'m DeviceChoice,
     perplexity: Perplexity,
     windows: usize,
@@ -179,9 +215,9 @@ struct Measured<'m> {
 impl Measured<'_> {
     fn tell(&self, took: Duration, scorer: &Scorer, out: &mut dyn Write) -> Result<(), CommandError> {
         let (args, found, seconds) = (self.args, &self.perplexity, took.as_secs_f64());
-        let rate = (self.windows as u64 * args.context) as f64 / seconds;
+        let rate = (self.windows as u64 * self.window.tokens) as f64 / seconds;
         if !args.json {
-            let windows = format!("{} of {}", count(self.windows, "window"), args.context);
+            let windows = format!("{} of {}", count(self.windows, "window"), self.window.tokens);
             let error = found.standard_error().map_or_else(String::new, |error| format!(" ± {error:.4}"));
             return say(
                 out,
@@ -192,12 +228,13 @@ impl Measured<'_> {
                 ),
             );
         }
+        let notes = scorer.notes().iter().map(|n| n.0.as_str());
         let report = Report {
             model: args.model.display().to_string(),
             device: self.choice.device.name(),
             precision: scorer.executable().plan().precision.name(),
             kv: args.reading.cache().name(),
-            context: args.context,
+            context: self.window.tokens,
             windows: self.windows,
             tokens: found.tokens(),
             text_tokens: self.text_tokens,
@@ -206,7 +243,7 @@ impl Measured<'_> {
             mean: found.value().ln(),
             seconds,
             tokens_per_s: rate,
-            notes: scorer.notes().iter().map(|n| n.0.as_str()).collect(),
+            notes: notes.chain(self.window.why.as_deref()).collect(),
         };
         let text = serde_json::to_string(&report).map_err(|e| CommandError::Write(e.into()))?;
         say(out, text)

@@ -27,6 +27,14 @@ impl Conversation {
         Ok(())
     }
 
+    /// That the token chosen last was chosen by a number. Once one was not, none after it is.
+    pub(crate) fn check_last(&mut self) -> Result<(), Error> {
+        match self.unread.last() {
+            Some(&last) => self.check_chosen(self.len() - 1, &[last]),
+            None => Ok(()),
+        }
+    }
+
     /// After [`Conversation::read_to_next`]: so many tokens more, as many in a submission as in an answer. Nothing is
     /// drawn on the host, and no text is made.
     pub(crate) fn likeliest(&mut self, tokens: usize) -> Result<(), Error> {

@@ -22,6 +22,7 @@ mod saved;
 mod scorer;
 mod seeded;
 mod stop;
+mod summed;
 
 pub use answer::Answer;
 pub use chat::ChatSettings;

@@ -3,22 +3,23 @@
 //!
 //! The form, numbers little-endian: `pumice conversation`, a line end, the version as u32, the model's fingerprint in
 //! 32 bytes, the length of a JSON object as u64, the object (tokens, turns, draws), then of each cache, in the plan's
-//! order, the rows that are in use.
+//! order, the rows that are in use, and at the end the sha256 of everything before it. Nothing follows.
 
 use super::conversation::Conversation;
 use super::loaded::{CACHE_ROWS, LoadedModel};
+use super::summed::Summed;
 use crate::error::Error;
+use crate::opened;
 use crate::save::Destination;
 use pumice_models::{Draws, Fingerprint, Message, ModelError, Sampler};
 use pumice_types::{Encoding, Tensor};
 use serde::{Deserialize, Serialize};
-use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
 const MAGIC: &[u8; 20] = b"pumice conversation\n";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// A context of 2²⁴ tokens and turns of as many bytes stay below it.
 const OBJECT_LIMIT: u64 = 512 << 20;
 
@@ -41,6 +42,11 @@ pub enum SavedError {
          (--quantize), or a context that chooses other rotary factors (--context): open the model as it was then"
     )]
     OtherModel,
+    /// Contents that are not those that were written: their sum is not the one at the end.
+    #[error(
+        "a saved conversation is damaged: its bytes are not those that were saved (the sha256 at its end is another)"
+    )]
+    Sum,
     /// Contents that contradict each other or the model.
     #[error("a saved conversation is damaged: {0}")]
     Damaged(String),
@@ -129,13 +135,15 @@ pub(super) fn save(conversation: &mut Conversation, to: &mut dyn Write) -> Resul
         &(object.len() as u64).to_le_bytes(),
         &object,
     ];
-    head.iter().try_for_each(|part| to.write_all(part)).map_err(SavedError::Io)?;
+    let mut summed = Summed::new(to);
+    head.iter().try_for_each(|part| summed.write_all(part)).map_err(SavedError::Io)?;
     let rows = saved.read.len() as u64;
     for name in conversation.model.caches() {
         let cache = conversation.session.state(name)?.read_range(CACHE_ROWS, 0..rows)?;
-        to.write_all(cache.bytes()).map_err(SavedError::Io)?;
+        summed.write_all(cache.bytes()).map_err(SavedError::Io)?;
     }
-    Ok(to.flush().map_err(SavedError::Io)?)
+    let (to, sum) = summed.finish();
+    Ok(to.write_all(&sum).and_then(|()| to.flush()).map_err(SavedError::Io)?)
 }
 
 pub(super) fn save_file(conversation: &mut Conversation, path: &Path) -> Result<(), Error> {
@@ -151,7 +159,7 @@ pub(super) fn save_file(conversation: &mut Conversation, path: &Path) -> Result<
 }
 
 pub(super) fn load_file(model: &Arc<LoadedModel>, path: &Path) -> Result<Conversation, Error> {
-    let file = File::open(path).map_err(|e| of_file(path, e))?;
+    let file = opened::file(path).map_err(|e| of_file(path, e))?;
     load(model, &mut BufReader::new(file))
 }
 
@@ -160,7 +168,8 @@ fn of_file(path: &Path, source: io::Error) -> SavedError {
 }
 
 pub(super) fn load(model: &Arc<LoadedModel>, from: &mut dyn Read) -> Result<Conversation, Error> {
-    let saved = object(from, &model.about.fingerprint)?;
+    let mut from = Summed::new(from);
+    let saved = object(&mut from, &model.about.fingerprint)?;
     check(model, &saved)?;
     let mut conversation = Conversation::new(Arc::clone(model))?;
     let rows = saved.read.len() as u64;
@@ -177,13 +186,25 @@ pub(super) fn load(model: &Arc<LoadedModel>, from: &mut dyn Read) -> Result<Conv
         let rows = Tensor::from_bytes(dtype, &shape, all).map_err(damaged)?;
         state.write_range(CACHE_ROWS, 0, rows.view())?;
     }
-    if from.read(&mut [0]).map_err(SavedError::Io)? > 0 {
-        return Err(SavedError::Damaged("something follows its end".to_owned()).into());
-    }
+    end(from)?;
     (conversation.read, conversation.unread) = (saved.read, saved.unread);
     conversation.messages = saved.messages;
     conversation.draws = saved.draws.map(SavedDraws::draws).transpose()?;
     Ok(conversation)
+}
+
+/// That all that was read is what was written, and nothing follows.
+fn end(read: Summed<&mut dyn Read>) -> Result<(), SavedError> {
+    let (from, sum) = read.finish();
+    let mut told = [0; 32];
+    from.read_exact(&mut told)?;
+    if told != sum {
+        return Err(SavedError::Sum);
+    }
+    if from.read(&mut [0])? > 0 {
+        return Err(SavedError::Damaged("something follows its end".to_owned()));
+    }
+    Ok(())
 }
 
 /// What stands before the rows.

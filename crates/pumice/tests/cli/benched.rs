@@ -1,6 +1,8 @@
 //! Benchmarks of the small model: names of tests, what their figures are made of, what is refused.
 
-use super::{Interrupts, command, parsed, place, run};
+use super::{Interrupts, command, parsed, place, run, tiny};
+use pumice::cli::CommandError;
+use pumice::{Error, ModelError};
 use serde_json::Value;
 
 const SEEDED: [&str; 5] = ["bench", "--seeded", "--device", "cpu", "--json"];
@@ -89,4 +91,22 @@ fn what_is_no_choice_is_refused_by_name() {
     assert_eq!(refused(&["-d", "9", "--context", "64"]), told);
     let said = parsed(&["bench", "--seeded", "-p", "x"]).expect_err("no number");
     assert!(said.contains("a whole number from 0"), "{said}");
+}
+
+/// It gave figures as if nothing were wrong.
+#[test]
+fn weights_that_are_no_numbers_are_refused() {
+    let mut bytes = std::fs::read(tiny("../tiny_decoders/llama/model.gguf")).expect("there");
+    // Of the norm before the output.
+    let end = bytes.len();
+    bytes[end - 64..].chunks_exact_mut(4).for_each(|word| word.copy_from_slice(&f32::NAN.to_le_bytes()));
+    let broken = place("nan.gguf");
+    std::fs::write(&broken, bytes).expect("written");
+    let broken = broken.display().to_string();
+    for more in [&["--json"][..], &[]] {
+        let words = ["bench", "--model", &broken, "--device", "cpu", "-r", "1", "-p", "4", "-n", "2"];
+        let error = command(&[&words[..], more].concat()).expect_err("refused");
+        let CommandError::Pumice(Error::Model(ModelError::Logits { .. })) = &error else { panic!("{error}") };
+        assert!(error.to_string().contains("NaN"), "{error}");
+    }
 }

@@ -1,5 +1,7 @@
 //! What commands say to who meets them first: one short line before an answer, errors that name what is wanted.
 
+#[cfg(unix)]
+use super::place;
 use super::{Interrupts, command, file, parsed, run};
 
 fn generate(more: &[&str]) -> (String, String) {
@@ -145,4 +147,67 @@ mod on_device {
         let said = command(&words).expect_err("no such device").to_string();
         assert!(said.contains("nope") && said.contains("cpu (the interpreter)"), "{said}");
     }
+}
+
+/// A pipe into which somebody writes a text, once somebody reads it.
+#[cfg(unix)]
+fn pipe(name: &str, text: &'static str) -> String {
+    let pipe = place(name);
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo is there").success());
+    let path = pipe.display().to_string();
+    std::thread::spawn(move || std::fs::write(pipe, text));
+    path
+}
+
+/// They were waited for, and read without an end.
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_opened() {
+    let seeded = ["generate", "--seeded", "--device", "cpu", "--greedy", "-n", "2"];
+    let template = file("plain.jinja", "{{ messages[0].content }}");
+    let chat = ["--chat", "hi", "--template", &template];
+    let of_template = pipe("template.pipe", "{{ messages[0].content }}");
+    let of_tools = pipe("tools.pipe", "[]");
+    let of_table = pipe("table.pipe", "{}");
+    let refused: [&[&str]; 3] = [
+        &["--chat", "hi", "--template", &of_template],
+        &[&chat[..], &["--tools", &of_tools]].concat(),
+        &["--prompt", "hi", "--table", &of_table],
+    ];
+    for more in refused {
+        let said = command(&[&seeded, more].concat()).expect_err("a pipe").to_string();
+        assert!(said.contains(".pipe: ") && said.contains("no regular file"), "{said}");
+    }
+    let device =
+        command(&[&seeded[..], &["--file", "/dev/zero"]].concat()).expect_err("a device").to_string();
+    assert_eq!(device, "/dev/zero: it is neither a file nor a pipe");
+    // As `--file <(command)` of a shell gives it.
+    let prompt = pipe("prompt.pipe", "hello");
+    let piped = command(&[&seeded[..], &["--file", &prompt]].concat()).expect("answers");
+    assert_eq!(piped, command(&[&seeded[..], &["--prompt", "hello"]].concat()).expect("answers"));
+}
+
+/// Help that could not be written was a success.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_written_is_an_error() {
+    use std::process::{Command, Stdio};
+    let run = |words: &[&str], out: Stdio| {
+        let program = Command::new(env!("CARGO_BIN_EXE_pumice")).args(words).stdout(out).output();
+        let program = program.expect("runs");
+        (program.status.code(), String::from_utf8(program.stderr).expect("text"))
+    };
+    let full = || Stdio::from(std::fs::File::options().write(true).open("/dev/full").expect("there"));
+    for words in [&["--help"][..], &["--version"], &["generate", "--help"], &["help", "tune"], &["devices"]] {
+        let (code, said) = run(words, full());
+        assert_eq!(code, Some(2), "{words:?}: {said}");
+        assert!(said.starts_with("pumice: the output cannot be written"), "{words:?}: {said}");
+        assert_eq!(run(words, Stdio::null()), (Some(0), String::new()), "{words:?}");
+        // Whoever has seen enough made no mistake.
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        assert_eq!(run(words, writer.into()), (Some(0), String::new()), "{words:?}");
+    }
+    let (code, said) = run(&["generate", "--no-such"], full());
+    assert!(code == Some(2) && said.contains("--no-such"), "{code:?} {said}");
 }

@@ -10,6 +10,8 @@ mod plan_file;
 mod prepared;
 mod scored;
 #[cfg(unix)]
+mod stopped;
+#[cfg(unix)]
 mod terminal;
 mod tokens;
 mod tune;
@@ -59,7 +61,7 @@ fn run(args: &[&str], stop: &Interrupts) -> Result<Written, CommandError> {
     match parsed(args).unwrap_or_else(|e| panic!("{e}")) {
         Command::Bench(args) => _ = bench::run(&args, None, &mut out, &mut log)?,
         Command::Compile(args) => _ = compile::run(&args, None, &mut out, &mut log)?,
-        Command::Convert(args) => _ = convert::run(&args, &mut out, &mut log)?,
+        Command::Convert(args) => _ = convert::run(&args, stop, &mut out, &mut log)?,
         Command::Embed(args) => embed::run(&args, None, &mut out, &mut log)?,
         Command::Generate(args) => _ = generate::run(&args, None, stop, &mut out, &mut log)?,
         Command::Perplexity(args) => _ = perplexity::run(&args, None, &mut out, &mut log)?,

@@ -67,5 +67,23 @@ fn what_cannot_be_scored_is_refused() {
     assert!(short.starts_with("the text has ") && short.ends_with(told), "{short}");
     assert_eq!(refused(&["--chunks", "0"]), "--chunks 0 scores nothing: give at least 1");
     assert_eq!(refused(&["--context", "2"]), "--context: a window has at least 3 tokens");
-    assert!(refused(&[]).contains("512 is not a number from 1 to 256"), "{}", refused(&[]));
+    let more = refused(&["--context", "512"]);
+    assert!(more.contains("512 is not a number from 1 to 256"), "{more}");
+}
+
+/// The default was refused by models with a shorter context.
+#[test]
+fn a_window_is_no_longer_than_the_context() {
+    let folder = folder("scored_short");
+    let text = file("scored_short.txt", &"the of and to in ".repeat(90));
+    let words = ["perplexity", "--model", folder.to_str().expect("text"), "--file", &text, "--device", "cpu"];
+    let written = run(&words, &Interrupts::default()).expect("scores");
+    let (out, told) =
+        (String::from_utf8(written.out).expect("text"), "windows are of 256 tokens instead of 512");
+    assert!(out.contains(" of 256); ") && written.log.contains(told), "{out}{}", written.log);
+    let report = report(&[&words[..], &["--json"]].concat());
+    assert_eq!(report["context"], 256);
+    assert!(report["notes"].to_string().contains(told), "{report}");
+    let given = run(&[&words[..], &["--context", "256"]].concat(), &Interrupts::default()).expect("scores");
+    assert!(!given.log.contains(told), "{}", given.log);
 }

@@ -1,8 +1,9 @@
 //! Tokens of a text: those that `generate --prompt` reads, with and without control tokens, from each place of a text.
 
 use super::folder::folder;
-use super::{Interrupts, command, file, parsed, run};
+use super::{Interrupts, command, file, parsed, run, tiny};
 use serde_json::Value;
+use std::process::Command;
 
 fn report(words: &[&str]) -> Value {
     serde_json::from_str(&command(words).expect("encodes")).expect("an object")
@@ -57,4 +58,29 @@ fn a_line_a_token_and_their_number_apart() {
     assert_eq!(written.log, "4 tokens\n");
     let said = parsed(&words[..3]).expect_err("no text");
     assert!(said.contains("--prompt"), "{said}");
+}
+
+/// What the crate `tokenizers` panics at is an error, and was told as a panic before.
+#[test]
+fn a_damaged_tokenizer_is_told_in_one_line() {
+    let read = |path: &str| std::fs::read_to_string(path).expect("there");
+    let golden: Value = serde_json::from_str(&read(&tiny("../text/tokenizer_json.json"))).expect("JSON");
+    let sound = golden["tokenizers"]["bytes"]["file"].as_str().expect("a file");
+    let pieces = |id: &str| serde_json::json!([{"Sequence": {"id": id, "type_id": 0}}]);
+    let template = serde_json::json!({
+        "type": "TemplateProcessing", "single": pieces("B"), "pair": pieces("A"), "special_tokens": {},
+    });
+    let of_empty = serde_json::json!({"type": "Replace", "pattern": {"String": ""}, "content": "x"});
+    let of_map = serde_json::json!({"type": "Precompiled", "precompiled_charsmap": "AAAA"});
+    let folder = folder("panics");
+    for (at, value) in [("/normalizer", of_empty), ("/normalizer", of_map), ("/post_processor", template)] {
+        let mut file: Value = serde_json::from_str(sound).expect("JSON");
+        *file.pointer_mut(at).expect("there") = value;
+        std::fs::write(folder.join("tokenizer.json"), file.to_string()).expect("written");
+        let words = ["tokenize", "--prompt", "hello", "--model", folder.to_str().expect("text")];
+        let told = Command::new(env!("CARGO_BIN_EXE_pumice")).args(words).output().expect("runs");
+        let said = String::from_utf8(told.stderr).expect("text");
+        assert_eq!(told.status.code(), Some(2), "{said}");
+        assert!(said.contains("the tokenizer gave up") && said.lines().count() == 1, "{said}");
+    }
 }

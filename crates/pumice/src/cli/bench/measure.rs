@@ -68,7 +68,8 @@ impl Bench {
     pub fn first_token(&mut self) -> Result<(), Error> {
         self.conversation.reset();
         self.conversation.push(&self.random.tokens(1))?;
-        self.conversation.read_to_next()
+        self.conversation.read_to_next()?;
+        self.conversation.check_last()
     }
 
     /// Times a test; `done` hears of every repetition, the one before all that are timed included.
@@ -115,6 +116,8 @@ impl Bench {
                 begun.elapsed()
             }
         };
+        // What weights that are no numbers cost says nothing of a model.
+        talk.check_last()?;
         talk.rewind(test.depth as usize)?;
         Ok(took)
     }

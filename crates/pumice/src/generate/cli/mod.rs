@@ -7,6 +7,7 @@ mod lines;
 mod report;
 mod talk;
 
+pub use crate::cli::interrupts::Interrupts;
 pub use args::{GenerateArgs, LaterArgs, SamplingArgs, Tokens};
 
 use self::args::Task;
@@ -25,16 +26,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-
-/// What Ctrl-C asks for, and what it may.
-#[derive(Debug, Default)]
-pub struct Interrupts {
-    /// Set by Ctrl-C: the answer that is made ends after the submission that is under way.
-    pub stop: Interrupt,
-    /// Whether a conversation is open, which goes on after that. Otherwise Ctrl-C may end the program at once.
-    pub is_open: AtomicBool,
-}
 
 /// Tokens of one answer, where nobody says how many.
 const TOKENS: usize = 256;
