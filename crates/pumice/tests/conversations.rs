@@ -2,7 +2,8 @@
 //! of tokens of a submission; options of a request do what they say.
 
 use pumice::generate::{
-    Conversation, End, GenerateOptions, Generated, Generator, Heard, Request, Sampler, SavedError, Token,
+    Conversation, Event, FinishReason, GenerateOptions, Generated, Generator, Request, Sampler, SavedError,
+    Token,
 };
 use pumice::{Device, DeviceKind, Error, Interrupt};
 use pumice_import::fuzz::{Mutator, within_memory};
@@ -39,7 +40,7 @@ fn told(conversation: &mut Conversation, tokens: usize) -> Vec<Token> {
 fn an_answer_is_the_same_whatever_a_submission_holds() {
     let one = all(&mut begun(&generator(DeviceKind::CpuDriver)), &Request::default().tokens(30));
     let eight = all(&mut begun(&generator(DeviceKind::Gpu)), &Request::default().tokens(30));
-    assert_eq!((one.ids.len(), one.end), (30, End::Length));
+    assert_eq!((one.ids.len(), one.end), (30, FinishReason::Length));
     assert_eq!((eight.ids, eight.text), (one.ids.clone(), one.text));
     // Chosen on the host, by the logits.
     let tokens = told(&mut begun(&generator(DeviceKind::Gpu)), 30);
@@ -153,12 +154,12 @@ fn texts_and_options_end_an_answer_or_change_it() {
     let stop: String = letters[letters.len() / 2..letters.len() / 2 + 3].iter().collect();
     let at = plain.text.find(&stop).expect("there");
     let stopped = all(&mut begun(&generator), &Request::default().tokens(40).stop([stop]));
-    assert_eq!((stopped.end, stopped.text.as_str()), (End::StopText, &plain.text[..at]));
+    assert_eq!((stopped.end, stopped.text.as_str()), (FinishReason::StopText, &plain.text[..at]));
     assert!(stopped.ids.len() < plain.ids.len() && plain.ids.starts_with(&stopped.ids));
     // Nothing is held back for good.
     let unmet =
         all(&mut begun(&generator), &Request::default().tokens(40).stop([format!("{}!", plain.text)]));
-    assert_eq!((unmet.end, unmet.text), (End::Length, plain.text.clone()));
+    assert_eq!((unmet.end, unmet.text), (FinishReason::Length, plain.text.clone()));
     let empty = begun(&generator).generate(&Request::default().stop([""]), |_| ControlFlow::Continue(()));
     assert!(empty.expect_err("refused").to_string().contains("is empty"));
     let never = vec![(plain.ids[0], f32::NEG_INFINITY)];
@@ -172,10 +173,10 @@ fn the_end_of_the_context_is_a_reason() {
     let generator = generator(DeviceKind::Gpu);
     let mut conversation = begun(&generator);
     let answer = all(&mut conversation, &Request::default());
-    assert_eq!((answer.end, answer.ids.len()), (End::Context, generator.context() - PROMPT.len()));
+    assert_eq!((answer.end, answer.ids.len()), (FinishReason::Context, generator.context() - PROMPT.len()));
     assert_eq!(conversation.len(), generator.context());
     let full = all(&mut conversation, &Request::default());
-    assert_eq!((full.end, full.ids.len()), (End::Context, 0));
+    assert_eq!((full.end, full.ids.len()), (FinishReason::Context, 0));
     let error = conversation.push(&[1]).expect_err("no room");
     assert!(error.to_string().contains("the context holds"), "{error}");
     // The end of what can be read, once more.
@@ -192,8 +193,8 @@ fn whoever_listens_hears_how_far_a_prompt_is_read() {
     let (mut heard, mut text) = (Vec::new(), String::new());
     let answer = conversation.generate(&Request::default().tokens(3), |said| {
         match said {
-            Heard::Prompt { read, of } => heard.push((read, of)),
-            Heard::Text(piece) => text.push_str(piece),
+            Event::Prompt { read, of } => heard.push((read, of)),
+            Event::Text(piece) => text.push_str(piece),
         }
         ControlFlow::Continue(())
     });
@@ -298,14 +299,14 @@ fn what_was_held_back_is_given_where_an_answer_is_left() {
     let mut pieces = 0;
     let mut heard = String::new();
     let left = begun(&generator).generate(&request, |heard_now| {
-        if let Heard::Text(text) = heard_now {
+        if let Event::Text(text) = heard_now {
             heard.push_str(text);
             pieces += 1;
         }
         if pieces < 4 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     let left = left.expect("answers");
-    assert_eq!((left.end, &left.ids[..]), (End::Interrupted, &plain.ids[..4]));
+    assert_eq!((left.end, &left.ids[..]), (FinishReason::Interrupted, &plain.ids[..4]));
     assert!(!left.text.is_empty() && plain.text.starts_with(&left.text) && heard == left.text, "{left:?}");
 }
 
@@ -375,7 +376,7 @@ fn an_interrupted_answer_goes_on() {
                 });
                 all(&mut conversation, &request)
             });
-            ended += u32::from(answer.end == End::Interrupted);
+            ended += u32::from(answer.end == FinishReason::Interrupted);
             let own = conversation.ids();
             assert_eq!(own, whole[..own.len()], "{kind:?}, moment {moment}");
             assert_eq!(answer.ids, own[PROMPT.len()..]);

@@ -32,7 +32,7 @@ mod run {
     use indicatif::{ProgressBar, ProgressStyle};
     use pumice::embed::{EmbedOptions, Embedder, similarity_table};
     use pumice::generate::{
-        ChatSettings, Conversation, GenerateOptions, Generator, Heard, LanguageOptions, Message, Request,
+        ChatSettings, Conversation, Event, GenerateOptions, Generator, LanguageOptions, Message, Request,
     };
     use pumice::{Device, DeviceChoice, DeviceKind};
     use pumice_plan::print::summary;
@@ -128,7 +128,7 @@ mod run {
         say(&format!("\n> {question}\n"))?;
         let request = Request::default().tokens(ANSWER_TOKENS);
         let answer = conversation.say(Message::new("user", question), &request, |heard| match heard {
-            Heard::Text(piece) if say(piece).is_err() => ControlFlow::Break(()),
+            Event::Text(piece) if say(piece).is_err() => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         });
         let answer = answer.map_err(|e| Failure::said(e.to_string()))?;

@@ -39,8 +39,8 @@ impl LanguageFile {
         let architecture = this.file.metadata().str("general.architecture")?;
         let (family, gguf) = this.family(architecture)?;
         let settings = GgufSettings { file: &this.file, path, gguf };
-        let said = settings.said(family)?;
-        let keys = Keys::new(path, &said, &options.ignored_keys);
+        let configuration = settings.configuration(family)?;
+        let keys = Keys::new(path, &configuration, &options.ignored_keys);
         let read = Read::of(family, &keys, options, |config| settings.adjust(config))?;
         this.check_layers(gguf, read.config.layers.len())?;
         Ok((this, read))

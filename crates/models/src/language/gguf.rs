@@ -2,7 +2,7 @@
 //! name the file's own keys. Names and meanings: ggml/docs/gguf.md; what a file does not say is what llama.cpp does.
 
 use super::family::{Family, Gguf};
-use super::keys::Said;
+use super::keys::Configuration;
 use super::rotary::ROTATED;
 use crate::decoder::{DecoderConfig, Factors, Layer, RotaryFactors};
 use crate::error::ModelError;
@@ -127,9 +127,9 @@ impl GgufSettings<'_> {
     /// # Errors
     /// A key of another type, a list that is too long, widths that differ, angles that are scaled in a way that is not
     /// known.
-    pub fn said(&self, family: &Family) -> Result<Said, ModelError> {
+    pub fn configuration(&self, family: &Family) -> Result<Configuration, ModelError> {
         self.check_types()?;
-        let mut said = Said { map: Map::new(), own: Vec::new(), is_strict: true };
+        let mut configuration = Configuration { map: Map::new(), own: Vec::new(), is_strict: true };
         let prefix = format!("{}.", self.gguf.architecture);
         let is_read =
             |name: &str| READ.contains(&name) || self.gguf.rotary.iter().any(|(own, _)| *own == name);
@@ -141,19 +141,19 @@ impl GgufSettings<'_> {
             }
             // What nobody knows keeps its name, and is refused by it.
             let to = known.map_or(key, |(_, to)| family.sizes.named(to));
-            said.map.insert(to.to_owned(), self.value(key, value)?);
-            said.own.push((to.to_owned(), key.to_owned()));
+            configuration.map.insert(to.to_owned(), self.value(key, value)?);
+            configuration.own.push((to.to_owned(), key.to_owned()));
         }
         for (tensor, flag) in self.gguf.flags {
-            said.map.insert((*flag).to_owned(), self.file.shape(tensor).is_some().into());
+            configuration.map.insert((*flag).to_owned(), self.file.shape(tensor).is_some().into());
         }
         let tied = self.file.shape("output.weight").is_none();
-        said.map.insert("tie_word_embeddings".to_owned(), tied.into());
+        configuration.map.insert("tie_word_embeddings".to_owned(), tied.into());
         if let Some(rows) = self.rows("token_embd.weight") {
-            said.map.insert("vocab_size".to_owned(), rows.into());
+            configuration.map.insert("vocab_size".to_owned(), rows.into());
         }
-        self.rotary(&mut said)?;
-        Ok(said)
+        self.rotary(&mut configuration)?;
+        Ok(configuration)
     }
 
     /// That keys are what they are looked at as. Of another type they would count as missing.
@@ -203,7 +203,7 @@ impl GgufSettings<'_> {
     }
 
     /// Rotary settings.
-    fn rotary(&self, said: &mut Said) -> Result<(), ModelError> {
+    fn rotary(&self, configuration: &mut Configuration) -> Result<(), ModelError> {
         let number = |name: &str| self.number(name);
         let width = self.width();
         if number("attention.value_length").zip(width).is_some_and(|(values, keys)| values != keys) {
@@ -213,8 +213,8 @@ impl GgufSettings<'_> {
         let mut settings = Map::new();
         if let Some(rotated) = self.file.metadata().get(&self.key("rope.dimension_count")) {
             let key = self.key("rope.dimension_count");
-            said.map.insert(ROTATED.to_owned(), self.value(&key, rotated)?);
-            said.own.push((ROTATED.to_owned(), key));
+            configuration.map.insert(ROTATED.to_owned(), self.value(&key, rotated)?);
+            configuration.own.push((ROTATED.to_owned(), key));
         }
         let factor = number("rope.scaling.factor").filter(|&factor| factor != 0.0);
         // A factor alone is linear.
@@ -227,25 +227,29 @@ impl GgufSettings<'_> {
                 settings.insert("rope_type".to_owned(), "linear".into());
                 settings.insert("factor".to_owned(), json!(factor));
             }
-            ("yarn", Some(_)) => self.yarn(&mut settings, said)?,
+            ("yarn", Some(_)) => self.yarn(&mut settings, configuration)?,
             (other, _) => {
                 let problem = format!("is {other}, and files that scale positions so are not read here");
                 return Err(self.wrong("rope.scaling.type", problem));
             }
         }
-        self.copy(self.gguf.rotary, &mut settings, said)?;
+        self.copy(self.gguf.rotary, &mut settings, configuration)?;
         if !settings.is_empty() {
-            said.map.insert("rope_parameters".to_owned(), settings.into());
+            configuration.map.insert("rope_parameters".to_owned(), settings.into());
         }
         Ok(())
     }
 
     /// Adds YaRN's settings.
-    fn yarn(&self, settings: &mut Map<String, Value>, said: &mut Said) -> Result<(), ModelError> {
+    fn yarn(
+        &self,
+        settings: &mut Map<String, Value>,
+        configuration: &mut Configuration,
+    ) -> Result<(), ModelError> {
         settings.insert("rope_type".to_owned(), "yarn".into());
         // Files do not say the magnitude that the one of `mscale_all_dim` divides.
         settings.insert("mscale".to_owned(), 1.0.into());
-        self.copy(YARN, settings, said)?;
+        self.copy(YARN, settings, configuration)?;
         let original = "original_max_position_embeddings";
         if let (None, Some(context)) = (settings.get(original), self.number("context_length")) {
             settings.insert(original.to_owned(), exact(context));
@@ -258,13 +262,13 @@ impl GgufSettings<'_> {
         &self,
         keys: &[(&str, &str)],
         settings: &mut Map<String, Value>,
-        said: &mut Said,
+        configuration: &mut Configuration,
     ) -> Result<(), ModelError> {
         for (name, to) in keys {
             let key = self.key(name);
             let Some(value) = self.file.metadata().get(&key) else { continue };
             settings.insert((*to).to_owned(), self.value(&key, value)?);
-            said.own.push((format!("rope_parameters.{to}"), key));
+            configuration.own.push((format!("rope_parameters.{to}"), key));
         }
         Ok(())
     }

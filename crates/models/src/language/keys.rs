@@ -15,7 +15,7 @@ const GET_AGAIN: &str = "get the file again from where the model comes from";
 const MOST: u64 = 1 << 24;
 
 /// Settings in the words of a `config.json`, with the names that the file itself has for some of them.
-pub(crate) struct Said {
+pub(crate) struct Configuration {
     pub map: Map<String, Value>,
     /// By path there, the file's own name.
     pub own: Vec<(String, String)>,
@@ -30,7 +30,7 @@ pub(crate) struct Keys<'k> {
     own: &'k [(String, String)],
     is_strict: bool,
     /// Names, as the file has them, that are passed over because somebody says so.
-    passed_over: &'k [String],
+    ignored: &'k [String],
     /// Path of the object inside the file: empty, or ending in a dot.
     prefix: String,
     map: &'k Map<String, Value>,
@@ -39,11 +39,11 @@ pub(crate) struct Keys<'k> {
 }
 
 impl<'k> Keys<'k> {
-    /// Of a file; `passed_over` are names, as it has them, that are not refused although nobody knows them.
-    pub fn new(file: &'k Path, said: &'k Said, passed_over: &'k [String]) -> Keys<'k> {
-        let Said { map, own, is_strict } = said;
+    /// Of a file; `ignored` are names, as it has them, that are not refused although nobody knows them.
+    pub fn new(file: &'k Path, configuration: &'k Configuration, ignored: &'k [String]) -> Keys<'k> {
+        let Configuration { map, own, is_strict } = configuration;
         let (prefix, read) = (String::new(), Rc::default());
-        Keys { file, own, is_strict: *is_strict, passed_over, prefix, map, read }
+        Keys { file, own, is_strict: *is_strict, ignored, prefix, map, read }
     }
 
     /// An error about a key.
@@ -201,7 +201,7 @@ impl<'k> Keys<'k> {
     /// `ignored` are names with the reason why they say nothing about values. What is left and does nothing comes back.
     pub fn refuse_others(&self, ignored: &[(&str, &str)]) -> Result<Vec<&'k str>, ModelError> {
         let read = self.read.borrow();
-        let is_asked_for = |name: &String| read.contains(name) || self.passed_over.contains(name);
+        let is_asked_for = |name: &String| read.contains(name) || self.ignored.contains(name);
         let is_known =
             |key: &str| is_asked_for(&self.shown(key)) || ignored.iter().any(|(name, _)| *name == key);
         let others = self.map.iter().filter(|(key, _)| !is_known(key));
@@ -225,7 +225,7 @@ impl<'k> Keys<'k> {
     ///
     /// # Errors
     /// A name that the file does not have, or whose value counts: that cannot be passed over.
-    pub fn passed_over(&self) -> Result<Vec<(&'k str, &'k Value)>, ModelError> {
+    pub fn ignored(&self) -> Result<Vec<(&'k str, &'k Value)>, ModelError> {
         let one = |name: &'k String| {
             let wrong = |why: &str| {
                 let problem = format!("`{name}` {why}");
@@ -242,7 +242,7 @@ impl<'k> Keys<'k> {
             let value = of_file.or_else(inside).ok_or_else(|| wrong("is no key of the model"))?;
             Ok((name.as_str(), value))
         };
-        self.passed_over.iter().map(one).collect()
+        self.ignored.iter().map(one).collect()
     }
 }
 

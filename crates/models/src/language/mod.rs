@@ -32,7 +32,7 @@ pub(crate) use written::Written;
 
 use self::family::{Basics, Family};
 use self::ignored::IGNORED;
-use self::keys::{Keys, Said};
+use self::keys::{Configuration, Keys};
 use self::model::Read;
 use crate::decoder::DecoderConfig;
 use crate::error::{ModelError, Note};
@@ -46,8 +46,8 @@ impl Read {
     fn of_config(file: &Path, text: &str, options: &LanguageOptions) -> Result<Read, ModelError> {
         let map = serde_json::from_str(text)
             .map_err(|source| ImportError::Json { path: file.to_owned(), source })?;
-        let said = Said { map, own: Vec::new(), is_strict: false };
-        let keys = Keys::new(file, &said, &options.ignored_keys);
+        let configuration = Configuration { map, own: Vec::new(), is_strict: false };
+        let keys = Keys::new(file, &configuration, &options.ignored_keys);
         let family = family(&keys)?;
         refuse_quantized(&keys)?;
         keys.expect_flag("is_encoder_decoder", false)?;
@@ -67,7 +67,7 @@ impl Read {
         adjust(&mut config);
         let idle = keys.refuse_others(&[IGNORED, family.ignored].concat())?;
         let idle = idle.into_iter().map(|key| format!("`{key}` is not known here, and switches nothing on"));
-        let told = keys.passed_over()?;
+        let told = keys.ignored()?;
         let told = told.into_iter().map(|(key, value)| {
             format!("`{key}` is {value} and not known here: it is passed over, as was asked for, and values may be wrong")
         });

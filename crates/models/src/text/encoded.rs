@@ -4,7 +4,7 @@ use super::encoder::Place;
 use super::error::TextError;
 use super::pieces::Pieces;
 use super::tokenizer::TextTokenizer;
-use std::collections::HashMap;
+use indexmap::IndexMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use std::sync::Arc;
 pub struct EncodedTexts {
     /// Whose ids they are: those of another tokenizer are not taken.
     pieces: Option<Arc<Pieces>>,
-    by_text: HashMap<(String, Place), Arc<[u32]>>,
+    by_text: IndexMap<(String, Place), Arc<[u32]>>,
 }
 
 impl EncodedTexts {
     pub(super) fn of(tokenizer: &TextTokenizer) -> EncodedTexts {
-        EncodedTexts { pieces: Some(tokenizer.pieces().clone()), by_text: HashMap::new() }
+        EncodedTexts { pieces: Some(tokenizer.pieces().clone()), by_text: IndexMap::new() }
     }
 
     /// The ids of a text, from here, from the turn before, or encoded. They are here then.

@@ -5,7 +5,7 @@
 
 use super::conversation::Conversation;
 use super::reading::{Listen, tensor, unless_interrupted};
-use super::request::{End, Generated, Heard, Piece, Request, Token};
+use super::request::{Event, FinishReason, Generated, Piece, Request, Token};
 use super::stop::StopTexts;
 use super::{log_probs, logits};
 use crate::error::Error;
@@ -28,8 +28,8 @@ pub struct Answer<'c> {
     stops: StopTexts,
     /// Tokens that may still come, and why none comes after them.
     left: usize,
-    last: End,
-    end: Option<End>,
+    last: FinishReason,
+    end: Option<FinishReason>,
     has_failed: bool,
     begun: Instant,
     made: Generated,
@@ -52,7 +52,7 @@ impl<'c> Answer<'c> {
         let ends = if request.ignore_end { Vec::new() } else { model.about.ends.clone() };
         let room = model.about.context - conversation.len();
         let left = request.tokens.min(room);
-        let last = if request.tokens <= room { End::Length } else { End::Context };
+        let last = if request.tokens <= room { FinishReason::Length } else { FinishReason::Context };
         let stream = model.about.text.as_ref().map(|text| text.tokenizer.stream_after());
         conversation.begin(sampler)?;
         conversation.session.interrupt_by(request.interrupt.clone().unwrap_or_default());
@@ -76,21 +76,21 @@ impl<'c> Answer<'c> {
     }
 
     /// Why it ended, once it has; one that failed did not.
-    pub fn end(&self) -> Option<End> {
+    pub fn end(&self) -> Option<FinishReason> {
         self.end
     }
 
     /// The whole answer.
     pub(super) fn whole(mut self, listen: &mut Listen<'_>) -> Result<Generated, Error> {
         while let Some(piece) = self.step(listen)? {
-            let goes_on = listen(Heard::Text(&piece.text)).is_continue();
+            let goes_on = listen(Event::Text(&piece.text)).is_continue();
             self.keep(piece);
             if goes_on || self.end.is_some() {
                 continue;
             }
             // Text that was held back is of tokens that came.
-            if let Some(rest) = self.rest(End::Interrupted) {
-                let _ = listen(Heard::Text(&rest.text));
+            if let Some(rest) = self.rest(FinishReason::Interrupted) {
+                let _ = listen(Event::Text(&rest.text));
                 self.keep(rest);
             }
         }
@@ -119,28 +119,28 @@ impl<'c> Answer<'c> {
         if self.fresh.is_empty() {
             self.make(listen)?;
         }
-        let Some(token) = self.fresh.pop_front() else { return Ok(self.rest(End::Interrupted)) };
+        let Some(token) = self.fresh.pop_front() else { return Ok(self.rest(FinishReason::Interrupted)) };
         let is_end = self.ends.contains(&token.id);
         self.conversation.take(token.id, is_end, self.is_on_device && self.fresh.is_empty());
         if is_end {
-            return Ok(self.rest(End::Stop));
+            return Ok(self.rest(FinishReason::Stop));
         }
         self.left -= 1;
         let (text, is_stopped) =
             self.stops.push(&self.stream.as_mut().map_or_else(String::new, |s| s.push(token.id)));
         if is_stopped {
-            self.end = Some(End::StopText);
+            self.end = Some(FinishReason::StopText);
         }
         Ok(Some(Piece { text, token: Some(token) }))
     }
 
     /// The answer has ended; the text that was held back is its last piece.
-    fn rest(&mut self, end: End) -> Option<Piece> {
+    fn rest(&mut self, end: FinishReason) -> Option<Piece> {
         self.end = Some(end);
         let (mut text, is_stopped) =
             self.stops.push(&self.stream.as_mut().map_or_else(String::new, DecodeStream::flush));
         if is_stopped {
-            self.end = Some(End::StopText);
+            self.end = Some(FinishReason::StopText);
         } else {
             text.push_str(&self.stops.rest());
         }

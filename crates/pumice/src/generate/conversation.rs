@@ -5,7 +5,7 @@
 
 use super::answer::Answer;
 use super::loaded::{CACHE_ROWS, LoadedModel};
-use super::request::{Generated, Heard, Request};
+use super::request::{Event, Generated, Request};
 use crate::error::Error;
 use pumice_models::{Draws, EncodedTexts, Message, ModelError};
 use pumice_runtime::{Executable, Session, StateRows};
@@ -204,7 +204,7 @@ impl Conversation {
     pub fn generate(
         &mut self,
         request: &Request,
-        mut listen: impl FnMut(Heard<'_>) -> ControlFlow<()>,
+        mut listen: impl FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<Generated, Error> {
         Answer::new(self, request)?.whole(&mut listen)
     }
@@ -219,7 +219,7 @@ impl Conversation {
         &mut self,
         message: Message,
         request: &Request,
-        listen: impl FnMut(Heard<'_>) -> ControlFlow<()>,
+        listen: impl FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<Generated, Error> {
         let turns = self.messages.len();
         self.messages.push(message);
@@ -237,7 +237,7 @@ impl Conversation {
     pub fn say_again(
         &mut self,
         request: &Request,
-        listen: impl FnMut(Heard<'_>) -> ControlFlow<()>,
+        listen: impl FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<Generated, Error> {
         let Some(last) = self.messages.iter().rposition(is_said) else {
             let problem = "nothing was said that could be answered again".to_owned();
@@ -266,7 +266,7 @@ impl Conversation {
     fn answer_turns(
         &mut self,
         request: &Request,
-        mut listen: impl FnMut(Heard<'_>) -> ControlFlow<()>,
+        mut listen: impl FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<Generated, Error> {
         let ids = self.model.chat_ids(&self.messages, &mut self.texts)?;
         self.set_ids(&ids)?;

@@ -34,7 +34,7 @@ pub use pumice_models::{
     LanguageOptions, Message, QUANTIZATIONS, Sampler, SuggestedSampling, TemplateArguments, TextError,
     TextTokenizer, Vocabulary,
 };
-pub use request::{End, Generated, Heard, Piece, Prompt, Request, Token, TokenLogProb};
+pub use request::{Event, FinishReason, Generated, Piece, Prompt, Request, Token, TokenLogProb};
 pub use saved::SavedError;
 pub use scorer::Scorer;
 
@@ -235,7 +235,7 @@ impl Generator {
         &mut self,
         prompt: &[u32],
         request: &Request,
-        listen: impl FnMut(Heard<'_>) -> ControlFlow<()>,
+        listen: impl FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<Generated, Error> {
         let mut own = match self.own.take() {
             Some(own) => own,

@@ -1,14 +1,14 @@
 //! Runs of a conversation's session: tokens are read, pieces of what one run takes each, and chosen on the device.
 
 use super::conversation::Conversation;
-use super::request::Heard;
+use super::request::Event;
 use crate::error::Error;
 use pumice_runtime::{DeviceError, RunOptions, RuntimeError};
 use pumice_types::{Tensor, TensorView};
 use std::ops::ControlFlow;
 
 /// Hears how far an answer is, and may end it.
-pub(super) type Listen<'l> = dyn FnMut(Heard<'_>) -> ControlFlow<()> + 'l;
+pub(super) type Listen<'l> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 'l;
 
 impl Conversation {
     /// Reads the unread tokens; an output of the last one, or none where that was ended before.
@@ -19,7 +19,7 @@ impl Conversation {
     ) -> Result<Option<Tensor>, Error> {
         let of = self.unread.len();
         while !self.unread.is_empty() {
-            if of > 1 && listen(Heard::Prompt { read: of - self.unread.len(), of }).is_break() {
+            if of > 1 && listen(Event::Prompt { read: of - self.unread.len(), of }).is_break() {
                 break;
             }
             match unless_interrupted(self.read_piece(output))? {

@@ -89,7 +89,7 @@ impl Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
-pub enum End {
+pub enum FinishReason {
     /// The model ended it.
     Stop,
     /// A text of [`Request::stop`] did.
@@ -134,7 +134,7 @@ pub struct Piece {
 
 /// What whoever listens hears, and may end each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard<'t> {
+pub enum Event<'t> {
     /// Before each piece of the prompt: tokens of it that were read, of how many.
     Prompt {
         /// Tokens that were read.
@@ -157,7 +157,7 @@ pub struct Generated {
     /// With [`Request::log_probs`], each token's.
     pub tokens: Vec<Token>,
     /// Why it ended.
-    pub end: End,
+    pub end: FinishReason,
     /// Tokens of the prompt that the caches held already.
     pub prompt_kept: usize,
     /// Tokens of the prompt that the session read: all others, unless whoever listens ended the answer before.
@@ -172,7 +172,7 @@ pub struct Generated {
 
 impl Generated {
     /// Of which no token is made yet.
-    pub(super) fn empty(end: End) -> Generated {
+    pub(super) fn empty(end: FinishReason) -> Generated {
         Generated {
             ids: Vec::new(),
             text: String::new(),

@@ -2,7 +2,7 @@
 //! others on a GPU once the first answer is there. Ten kernels were compiled in the middle of an answer.
 
 use super::{Interrupts, run};
-use pumice::generate::{End, GenerateOptions, Generator, Heard, Request};
+use pumice::generate::{Event, FinishReason, GenerateOptions, Generator, Request};
 use pumice::{
     CheckedPlan, Device, DeviceError, DeviceKind, DeviceSession, FillWeights, HostOps, LoadedPlan, Span,
     StepId, Target,
@@ -93,7 +93,7 @@ fn what_an_answer_meets_is_ready_before_its_first_token() {
     let mut at_first_token = None;
     let mut answer = |prompt: &[u32], tokens| {
         let before = asked.lock().expect("whole").len();
-        let heard = |_: Heard<'_>| {
+        let heard = |_: Event<'_>| {
             at_first_token.get_or_insert_with(|| asked.lock().expect("whole")[before..].to_vec());
             ControlFlow::Continue(())
         };
@@ -150,12 +150,12 @@ fn a_prompt_is_not_read_on_after_an_interruption() {
     let prompt = vec![7; most + 5];
     let (mut asked, stop_at) = (0, 2);
     let answer = generator.generate(&prompt, &greedy(4), |heard| {
-        assert_eq!(heard, Heard::Prompt { read: asked * most, of: prompt.len() });
+        assert_eq!(heard, Event::Prompt { read: asked * most, of: prompt.len() });
         asked += 1;
         if asked == stop_at { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     let answer = answer.expect("no error");
-    assert_eq!((answer.end, answer.prompt_read, answer.ids.len()), (End::Interrupted, most, 0));
+    assert_eq!((answer.end, answer.prompt_read, answer.ids.len()), (FinishReason::Interrupted, most, 0));
     // The next text begins anew.
     let again = generator.generate(&prompt, &greedy(1), |_| ControlFlow::Continue(())).expect("answers");
     assert_eq!((again.prompt_read, again.ids.len()), (prompt.len(), 1));

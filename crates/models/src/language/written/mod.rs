@@ -91,8 +91,8 @@ fn check(
     }
     let (family, path) = (read.family, folder.path());
     let settings = GgufSettings { file: &file, path: Path::new(path), gguf };
-    let said = settings.said(family)?;
-    let keys = Keys::new(Path::new(path), &said, &[]);
+    let configuration = settings.configuration(family)?;
+    let keys = Keys::new(Path::new(path), &configuration, &[]);
     let mut again = Read::of(family, &keys, &LanguageOptions::default(), |config| settings.adjust(config))?;
     let mut expected = read.config.clone();
     settings.adjust(&mut expected);

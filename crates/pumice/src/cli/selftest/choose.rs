@@ -6,7 +6,7 @@
 //! walk, run on every device but the interpreter, however many elements they have, as the device plans them.
 
 use super::super::trial::{code, largest, plan, variant_of};
-use super::threads::{Heard, in_order};
+use super::threads::{Event, in_order};
 use crate::device::{Device, DeviceKind};
 use crate::error::Error;
 use pumice_compile::CompileError;
@@ -72,7 +72,7 @@ pub fn choices(
     let mut choices = Vec::new();
     let planned = |i: usize| Planned::of(&samples[i].1, targets, limit, interpreter);
     in_order(samples.len(), Duration::MAX, planned, |heard| {
-        if let Heard::Result(i, planned) = heard {
+        if let Event::Result(i, planned) = heard {
             choices.push(planned.choose(samples[i].0, met));
         }
     });

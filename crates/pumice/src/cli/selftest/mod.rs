@@ -14,7 +14,7 @@ mod threads;
 
 use self::choose::{Choice, Met, selections};
 use self::left::Left;
-use self::threads::Heard;
+use self::threads::Event;
 use super::progress::Progress;
 use super::trial::{Trial, plan, run as try_sample};
 use super::{CommandError, Outcome, say};
@@ -285,8 +285,8 @@ fn run_batch(
     let mut written = Ok(());
     threads::in_order(samples.len(), SILENCE, test, |heard| {
         let (i, found) = match heard {
-            Heard::Result(i, found) => (i, found),
-            Heard::Silence(time, running) => return tell_silence(time, &running, samples),
+            Event::Result(i, found) => (i, found),
+            Event::Silence(time, running) => return tell_silence(time, &running, samples),
         };
         let (op, sample) = &samples[i];
         shown.report.take(op, &sample.label, found);
@@ -346,7 +346,7 @@ impl<'a> Runner<'a> {
         };
         let mut all = Vec::new();
         threads::in_order(samples.len(), Duration::MAX, plans, |heard| {
-            if let Heard::Result(_, plans) = heard {
+            if let Event::Result(_, plans) = heard {
                 all.extend(plans);
             }
         });

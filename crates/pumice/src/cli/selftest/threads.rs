@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// What `take` and `stuck` hear of.
-pub enum Heard<R> {
+pub enum Event<R> {
     /// The result of a number, in the order of the numbers.
     Result(usize, R),
     /// No result came for that long; these numbers are being worked on.
@@ -21,7 +21,7 @@ pub fn in_order<R: Send>(
     n: usize,
     silence: Duration,
     f: impl Fn(usize) -> R + Sync,
-    mut take: impl FnMut(Heard<R>),
+    mut take: impl FnMut(Event<R>),
 ) {
     let work = Work { next: AtomicUsize::new(0), end: n, running: Mutex::new(BTreeSet::new()) };
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(n);
@@ -37,12 +37,12 @@ pub fn in_order<R: Send>(
             match results.recv_timeout(silence) {
                 Ok((i, result)) => drop(waiting.insert(i, result)),
                 Err(RecvTimeoutError::Timeout) => {
-                    take(Heard::Silence(silence, work.running().iter().copied().collect()));
+                    take(Event::Silence(silence, work.running().iter().copied().collect()));
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             while let Some(result) = waiting.remove(&at) {
-                take(Heard::Result(at, result));
+                take(Event::Result(at, result));
                 at += 1;
             }
         }
@@ -92,8 +92,8 @@ mod tests {
                 i * i
             };
             in_order(n, Duration::MAX, slow_first, |heard| match heard {
-                Heard::Result(i, square) => taken.push((i, square)),
-                Heard::Silence(..) => panic!("something ends all the time"),
+                Event::Result(i, square) => taken.push((i, square)),
+                Event::Silence(..) => panic!("something ends all the time"),
             });
             assert_eq!(taken, (0..n).map(|i| (i, i * i)).collect::<Vec<_>>());
         }
@@ -104,8 +104,8 @@ mod tests {
         let (mut reported, mut taken) = (Vec::new(), 0);
         let slow = |i: usize| std::thread::sleep(Duration::from_millis(if i == 1 { 400 } else { 0 }));
         in_order(3, Duration::from_millis(50), slow, |heard| match heard {
-            Heard::Result(..) => taken += 1,
-            Heard::Silence(_, running) => reported.push(running),
+            Event::Result(..) => taken += 1,
+            Event::Silence(_, running) => reported.push(running),
         });
         assert!(taken == 3 && reported.contains(&vec![1]), "{taken} {reported:?}");
     }

@@ -13,7 +13,7 @@ pub use args::{GenerateArgs, LaterArgs, SamplingArgs, Tokens};
 use self::args::Task;
 use self::lines::Editor;
 use self::report::Reported;
-use super::{GenerateOptions, Generated, Generator, Heard, Request};
+use super::{Event, GenerateOptions, Generated, Generator, Request};
 use crate::cli::CommandError;
 use crate::cli::hub::Takes;
 use crate::cli::progress::Progress;
@@ -127,7 +127,7 @@ fn tell_sampling(
 }
 
 /// Hears how far an answer is.
-type Hears<'h> = dyn FnMut(Heard<'_>) -> ControlFlow<()> + 'h;
+type Hears<'h> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 'h;
 
 /// Makes an answer, shows how far the prompt is read, and gives every piece of text to `write`, until `stop` is set or
 /// a piece cannot be written.
@@ -139,13 +139,13 @@ fn hearing(
 ) -> Result<Generated, CommandError> {
     let mut written = Ok(());
     let mut bar = None;
-    let answer = run(&mut |heard| {
-        match heard {
-            Heard::Prompt { read, of } if read > 0 => {
+    let answer = run(&mut |event| {
+        match event {
+            Event::Prompt { read, of } if read > 0 => {
                 bar.get_or_insert_with(|| progress.bar(of, "tokens of the prompt")).set_position(read as u64);
             }
-            Heard::Prompt { .. } => {}
-            Heard::Text(piece) => {
+            Event::Prompt { .. } => {}
+            Event::Text(piece) => {
                 if let Some(bar) = bar.take() {
                     bar.finish_and_clear();
                 }
@@ -189,7 +189,7 @@ fn open(
     progress: &Progress,
 ) -> Result<Generator, Error> {
     match path {
-        Some(path) => progress.with_tensors(|heard| Generator::open(path, device, options, heard)),
+        Some(path) => progress.with_tensors(|progress| Generator::open(path, device, options, progress)),
         None => Generator::seeded(1, device, options),
     }
 }

@@ -6,7 +6,7 @@ use crate::cli::words::count;
 use crate::device::DeviceChoice;
 use crate::embed::cli::explain;
 use crate::generate::request::rate;
-use crate::generate::{End, Generated, Generator, Token, TokenLogProb};
+use crate::generate::{FinishReason, Generated, Generator, Token, TokenLogProb};
 use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ struct Report<'a> {
     text: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     logprobs: Option<Vec<TokenReport<'a>>>,
-    end: End,
+    end: FinishReason,
     /// Where the random numbers began; none where nothing was drawn.
     seed: Option<u64>,
     times: Times,
@@ -134,11 +134,11 @@ impl Reported<'_> {
 fn ended(prompt: usize, answer: &Generated) -> String {
     let read = answer.prompt_kept + answer.prompt_read;
     match answer.end {
-        End::Context => "; the context is full: --context makes room for more".to_owned(),
-        End::Interrupted if read < prompt => {
+        FinishReason::Context => "; the context is full: --context makes room for more".to_owned(),
+        FinishReason::Interrupted if read < prompt => {
             format!("; interrupted after {read} of {} of the prompt", count(prompt, "token"))
         }
-        End::Interrupted => "; interrupted".to_owned(),
-        End::Stop | End::StopText | End::Length => String::new(),
+        FinishReason::Interrupted => "; interrupted".to_owned(),
+        FinishReason::Stop | FinishReason::StopText | FinishReason::Length => String::new(),
     }
 }
