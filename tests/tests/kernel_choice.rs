@@ -183,6 +183,8 @@ fn one_query_over_many_keys_is_made_in_parts() {
     assert_eq!(attention(&gpu, 32, 2048, 128), ["attention_parts.w128", "attention_merge.plain"]);
     assert_eq!(attention(&gpu, 8, 1024, 64), ["attention_parts.w64_r4", "attention_merge.plain"]);
     assert_eq!(attention(&gpu, 8, 128, 64), ["attention_split.w64"], "few keys");
+    assert_eq!(attention(&gpu, 8, 8192, 256), ["attention_parts.w256_r4", "attention_merge.plain"]);
+    assert_eq!(attention(&gpu, 32, 2048, 256), ["attention_parts.w256", "attention_merge.plain"]);
     assert_eq!(attention(&cpu, 8, 8192, 128), ["attention_lanes.shuffle_w128_row"]);
 }
 

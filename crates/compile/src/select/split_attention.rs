@@ -12,14 +12,15 @@ const KERNELS: &[KernelDecl] = &[AttentionParts::DECL];
 /// Queries that share a key head; widths of queries and values, the larger of them.
 pub const PARTS: &FamilyDecl = &FamilyDecl {
     kernels: KERNELS,
-    last: &[("attention_parts.plain", &[])],
+    last: &[("attention_parts.plain", &[]), ("attention_parts.plain_w256", &[])],
     ..FamilyDecl::new("attention.parts", &["rows", "width"])
 };
-/// Measures of `attention.parts`, queries and keys of a head.
+/// Measures of `attention.parts`, queries and keys of a head; how often tiles of 32 queries fill all compute units, rounded
+/// up.
 pub const SPLIT: &FamilyDecl = &FamilyDecl {
     rules: &[("parts", SPLITTING)],
     optional: true,
-    ..FamilyDecl::new("attention.deal", &["rows", "width", "queries", "keys"])
+    ..FamilyDecl::new("attention.deal", &["rows", "width", "queries", "keys", "waves_32"])
 };
 /// How keys are split: into parts for so many groups of every compute unit; parts at least and at most, keys of a
 /// part at least.
@@ -42,7 +43,9 @@ impl Rules {
     pub fn parts(&self, target: &Target, e: &AttentionExtents) -> u64 {
         let rows = (e.heads / e.key_heads.max(1)).saturating_mul(e.queries);
         let width = e.d.max(e.dv);
-        let shape = Shape::new(target, [rows, width, e.queries, e.keys]);
+        let compute_units = u64::from(target.tuning.compute_units.max(1));
+        let tiles = e.queries.div_ceil(32).saturating_mul(e.heads).saturating_mul(e.batches);
+        let shape = Shape::new(target, [rows, width, e.queries, e.keys, tiles.div_ceil(compute_units)]);
         let (Some(row), Ok(choice)) = (self.split.holding(&shape).next(), self.choose(target, rows, width))
         else {
             return 1;
@@ -50,7 +53,7 @@ impl Rules {
         let [groups_per_unit, least_parts, most_parts, least_keys] = row.counts();
         let tiles = rows.div_ceil(choice.roles.rows);
         let groups = tiles.saturating_mul(e.key_heads).saturating_mul(e.batches).max(1);
-        let units = u64::from(target.tuning.compute_units.max(1)).saturating_mul(groups_per_unit);
+        let units = compute_units.saturating_mul(groups_per_unit);
         let wanted = units.div_ceil(groups).max(least_parts).min(most_parts);
         wanted.min(e.keys / least_keys).max(1)
     }
@@ -87,7 +90,12 @@ mod tests {
         assert_eq!(of(&gpu, 32, 32, 1, 32_768, 64), 17);
         assert_eq!(of(&gpu, 32, 32, 1, 200, 64), 1, "few keys");
         assert_eq!(of(&gpu, 32, 8, 512, 8192, 64), 1, "many queries");
-        assert_eq!(of(&gpu, 32, 8, 1, 8192, 256), 1, "wide");
+        assert_eq!(of(&gpu, 4, 4, 512, 8192, 128), 2, "many queries of few heads");
+        assert_eq!(of(&gpu, 16, 8, 256, 8192, 128), 2);
+        assert_eq!(of(&gpu, 16, 8, 256, 1000, 128), 1, "few keys");
+        assert_eq!(of(&gpu, 16, 8, 512, 8192, 128), 1, "tiles for all compute units");
+        assert_eq!(of(&gpu, 32, 8, 1, 8192, 256), 64);
+        assert_eq!(of(&gpu, 32, 8, 1, 8192, 260), 1, "wide");
         assert_eq!(of(&gpu, 0, 0, 1, 8192, 64), 1, "no rows");
         assert_eq!(of(&Target::lavapipe(), 32, 8, 1, 8192, 128), 1);
     }
@@ -100,6 +108,8 @@ mod tests {
         assert_eq!(of(&target), Ok((AttentionParts::w64_r4, 4)));
         target.features.subgroup_shuffle = false;
         assert_eq!(of(&target), Ok((AttentionParts::plain, 1)));
-        assert_eq!(rules(&target).choose(&target, 4, 132), Err(128));
+        let wide = rules(&target).choose(&target, 4, 132).map(|c| c.variant.name);
+        assert_eq!(wide, Ok(AttentionParts::plain_w256));
+        assert_eq!(rules(&target).choose(&target, 4, 260), Err(256));
     }
 }

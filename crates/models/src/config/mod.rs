@@ -109,6 +109,14 @@ const WIDTH: std::ops::RangeInclusive<u64> = 1..=1 << 17;
 const ROWS: std::ops::RangeInclusive<u64> = 1..=1 << 24;
 const LAYERS: std::ops::RangeInclusive<u64> = 1..=512;
 
+/// `model_type` of the encoders that are known.
+const ENCODERS: [&str; 5] = ["bert", "roberta", "xlm-roberta", "camembert", "distilbert"];
+
+/// Whether configurations of this `model_type` are of encoders.
+pub(crate) fn is_encoder(model_type: &str) -> bool {
+    ENCODERS.contains(&model_type)
+}
+
 impl EncoderConfig {
     /// Reads the text of a `config.json`; `file` names it in messages.
     pub fn parse(file: &Path, text: &str) -> Result<EncoderConfig, ModelError> {
@@ -116,10 +124,15 @@ impl EncoderConfig {
         let model_type = fields.required_text("model_type")?.to_owned();
         let config = match model_type.as_str() {
             "bert" => bert(&fields, model_type, Family::Bert)?,
-            "roberta" | "xlm-roberta" | "camembert" => bert(&fields, model_type, Family::Roberta)?,
             "distilbert" => distilbert(&fields, model_type)?,
+            known if is_encoder(known) => bert(&fields, model_type, Family::Roberta)?,
             other => {
-                let remedy = "bert, roberta, xlm-roberta, camembert and distilbert encoders can be run";
+                let remedy = match crate::language::family_of(other) {
+                    Some(_) => {
+                        "it is of a language model: `Generator` runs it, and `pumice generate`".to_owned()
+                    }
+                    None => format!("encoders of these types can be run: {}", ENCODERS.join(", ")),
+                };
                 return Err(fields.wrong("model_type", format!("is \"{other}\""), remedy));
             }
         };

@@ -242,10 +242,19 @@ impl LanguageFolder {
 
 fn config_text(files: &ModelFolder) -> Result<String, ModelError> {
     let text = files.read_text(CONFIG, CONFIG_LIMIT)?;
-    Ok(text.ok_or_else(|| ImportError::Missing {
-        path: files.file(CONFIG),
-        remedy: "give a model folder in Hugging Face layout: config.json and model.safetensors".to_owned(),
-    })?)
+    Ok(text.ok_or_else(|| ImportError::Missing { path: files.file(CONFIG), remedy: remedy(files) })?)
+}
+
+/// What to give instead of a folder without a configuration.
+fn remedy(files: &ModelFolder) -> String {
+    let entries = std::fs::read_dir(files.path()).into_iter().flatten().flatten();
+    let mut ggufs: Vec<_> =
+        entries.map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "gguf")).collect();
+    ggufs.sort();
+    match ggufs.first() {
+        Some(file) => format!("the folder has GGUF files: give one itself, as {}", file.display()),
+        None => "give a model folder in Hugging Face layout: config.json and model.safetensors".to_owned(),
+    }
 }
 
 /// Whether a folder's configuration is of a family that is known.

@@ -77,7 +77,7 @@ impl Read {
 }
 
 /// The family whose configurations have this `model_type`.
-fn family_of(model_type: &str) -> Option<&'static Family> {
+pub(crate) fn family_of(model_type: &str) -> Option<&'static Family> {
     families::ALL.iter().find(|family| family.model_types.contains(&model_type))
 }
 
@@ -87,7 +87,10 @@ fn family(keys: &Keys<'_>) -> Result<&'static Family, ModelError> {
     };
     family_of(model_type).ok_or_else(|| {
         let known: Vec<&str> = families::ALL.iter().flat_map(|family| family.model_types).copied().collect();
-        let remedy = format!("models of these types can be run: {}", known.join(", "));
+        let remedy = match crate::config::is_encoder(model_type) {
+            true => "it is of a sentence encoder: `Embedder` runs it, and `pumice embed`".to_owned(),
+            false => format!("models of these types can be run: {}", known.join(", ")),
+        };
         keys.wrong("model_type", format!("is \"{model_type}\""), &remedy)
     })
 }
