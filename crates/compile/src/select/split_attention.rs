@@ -12,7 +12,7 @@ const KERNELS: &[KernelDecl] = &[AttentionParts::DECL];
 /// Queries that share a key head; widths of queries and values, the larger of them.
 pub const PARTS: &FamilyDecl = &FamilyDecl {
     kernels: KERNELS,
-    last: &[("attention_parts.plain", &[]), ("attention_parts.plain_w256", &[])],
+    last: &[("attention_parts.plain_w256", &[]), ("attention_parts.plain", &[])],
     ..FamilyDecl::new("attention.parts", &["rows", "width"])
 };
 /// Measures of `attention.parts`, queries and keys of a head; how often tiles of 32 queries fill all compute units, rounded
