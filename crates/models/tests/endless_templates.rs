@@ -97,3 +97,13 @@ fn lists_that_grow_by_one_and_plain_comparisons_have_fuel_enough() {
     let result = rendered(source.to_owned());
     assert!(matches!(&result, Some(Ok(text)) if text == "1000 ['a', 'b'] True 3 True"), "{result:?}");
 }
+
+/// A long text is sought in a list, as templates do that ask whether a message says anything.
+#[test]
+fn long_texts_are_sought_and_compared() {
+    let source = "{% for m in messages %}{{ m.content in ['', none] }} {{ m.content == 'a' }} {{ 'x' in m.content }}{% endfor %}";
+    let input = [Message::new("user", "x".repeat(1_000_000))];
+    let template = ChatTemplate::new(source).expect("a template");
+    let result = template.render(&ChatInput::new(&input));
+    assert_eq!(result.as_deref(), Ok("False False True"));
+}

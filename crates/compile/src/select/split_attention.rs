@@ -15,8 +15,8 @@ pub const PARTS: &FamilyDecl = &FamilyDecl {
     last: &[("attention_parts.plain_w256", &[]), ("attention_parts.plain", &[])],
     ..FamilyDecl::new("attention.parts", &["rows", "width"])
 };
-/// Measures of `attention.parts`, queries and keys of a head; how often tiles of 32 queries fill all compute units, rounded
-/// up.
+/// Measures of `attention.parts`, queries and keys of a head; how often tiles of 32 queries fill all compute units,
+/// rounded up.
 pub const SPLIT: &FamilyDecl = &FamilyDecl {
     rules: &[("parts", SPLITTING)],
     optional: true,

@@ -12,8 +12,8 @@ use std::fmt::{self, Write};
 pub(super) const BYTES_PER_STEP: usize = 64;
 /// Items of a list that one step pays for, as in the engine.
 const ITEMS_PER_STEP: usize = 2;
-/// A text so long is compared with an item of a list in the time of a step.
-const SHORT: usize = 4 << 10;
+/// A text so long is compared with an item of a list in a few steps.
+const SHORT: usize = 32 << 10;
 
 /// Lets the engine's own filters and tests work, which take the fuel for each item that they see. The engine publishes
 /// some without that (`dictsort`, `groupby`, `indent`), so they are called in an environment of its own making.

@@ -129,23 +129,7 @@ pub fn samples_in_parts() -> Vec<Sample> {
     for layout in [AttentionLayout::Bhsd, AttentionLayout::Bshd] {
         let op = Attention { layout, ..Attention::default() };
         let causal = Attention { causal: true, ..op.clone() };
-        let sizes = [
-            base,
-            Size { sk: 64, ..base },
-            Size { sk: 1, ..base },
-            Size { hq: 2, sk: 200, ..base },
-            Size { hq: 2, sk: 129, d: 128, dv: 128, ..base },
-            Size { hq: 14, sq: 1, sk: 300, d: 80, dv: 96, ..base },
-            Size { hq: 8, sq: 2, d: 128, dv: 64, ..base },
-            Size { hq: 2, sk: 129, d: 256, dv: 256, ..base },
-            Size { hq: 8, sq: 2, d: 132, dv: 256, ..base },
-            Size { b: 1, hq: 2, hkv: 1, sk: 20, d: 252, dv: 256, ..base },
-            Size { b: 1, hq: 1, hkv: 1, sk: 70, d: 16, dv: 132, ..base },
-            Size { d: 12, dv: 8, ..base },
-            Size { sk: 0, ..base },
-            Size { b: 0, ..base },
-        ];
-        samples.extend(sizes.map(|n| case(n, op.clone(), 3, None, &[], F32)));
+        samples.extend(sizes_in_parts(base).map(|n| case(n, op.clone(), 3, None, &[], F32)));
         samples.push(case(base, op.clone(), 1, None, &[], F32));
         samples.extend([F16, BF16].map(|dtype| case(base, op.clone(), 2, None, &[], dtype)));
         let two = Size { sq: 2, ..base };
@@ -161,6 +145,26 @@ pub fn samples_in_parts() -> Vec<Sample> {
     }
     samples.extend(extreme_lengths_in_parts(base));
     samples
+}
+
+/// Rows and widths for each kernel: one row or several of a head, up to 256 wide, keys of one part and of some.
+fn sizes_in_parts(base: Size) -> [Size; 14] {
+    [
+        base,
+        Size { sk: 64, ..base },
+        Size { sk: 1, ..base },
+        Size { hq: 2, sk: 200, ..base },
+        Size { hq: 2, sk: 129, d: 128, dv: 128, ..base },
+        Size { hq: 14, sq: 1, sk: 300, d: 80, dv: 96, ..base },
+        Size { hq: 8, sq: 2, d: 128, dv: 64, ..base },
+        Size { hq: 2, sk: 129, d: 256, dv: 256, ..base },
+        Size { hq: 8, sq: 2, d: 132, dv: 256, ..base },
+        Size { b: 1, hq: 2, hkv: 1, sk: 20, d: 252, dv: 256, ..base },
+        Size { b: 1, hq: 1, hkv: 1, sk: 70, d: 16, dv: 132, ..base },
+        Size { d: 12, dv: 8, ..base },
+        Size { sk: 0, ..base },
+        Size { b: 0, ..base },
+    ]
 }
 
 /// Lengths at the ends of i32 for attention in parts.
