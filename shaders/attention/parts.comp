@@ -51,22 +51,23 @@ void merge(uint r, uint at) {
     EACH for (uint i = 0u; i < OWN; i++) pool[team * WQ + own(i)] = acc[r * OWN + i];
     if (lane == 0u) runs[team] = vec2(row_max[r], row_sum[r]);
     barrier();
-    if (row0 + r >= rows) return;
+    if (u >= WQ || row0 + r >= rows) return;
     float m = runs[0].x, sum = 0.0, none = 0.0;
     [[unroll]] for (uint t = 1u; t < TEAMS; t++) m = max(m, runs[t].x);
+    vec4 v = vec4(0.0);
     for (uint t = 0u; t < TEAMS; t++) {
-        if (runs[t].x < LOWEST) none += runs[t].y;
-        else sum = fma(runs[t].y, weight(runs[t].x, m), sum);
+        vec2 run = runs[t];
+        if (run.x < LOWEST) {
+            none += run.y;
+            continue;
+        }
+        float shrink = weight(run.x, m);
+        sum = fma(run.y, shrink, sum);
+        v = fma(pool[t * WQ + u], vec4(shrink), v);
     }
-    // A thread has a quad, or every NTth.
-    [[unroll]] for (uint w = 0u; w < WQ; w += NT) {
-        uint quad = w + u;
-        if (quad >= WQ || 4u * quad >= DV) continue;
-        vec4 v = vec4(0.0);
-        for (uint t = 0u; t < TEAMS; t++)
-            if (!(runs[t].x < LOWEST)) v = fma(pool[t * WQ + quad], vec4(weight(runs[t].x, m)), v);
-        if (4u * quad + 4u <= DV) put(at + 4u * quad, v);
-        else [[unroll]] for (uint e = 0u; e < 4u; e++) if (4u * quad + e < DV) store_y(at + 4u * quad + e, v[e]);
+    if (4u * u < DV) {
+        if (4u * u + 4u <= DV) put(at + 4u * u, v);
+        else [[unroll]] for (uint e = 0u; e < 4u; e++) if (4u * u + e < DV) store_y(at + 4u * u + e, v[e]);
     }
     if (u == 0u) put(at + DV, vec4(m, m < LOWEST ? none : sum, 0.0, 0.0));
 }

@@ -55,8 +55,6 @@ pub const MODULES: &[Entry] = &[
     Entry { kernel: "attention_merge_extended", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/attention_merge_extended.plain.descriptor.spv") },
     Entry { kernel: "attention_parts", variant: "plain", form: Form::Address, bytes: crate::module!("../spv/attention_parts.plain.address.spv") },
     Entry { kernel: "attention_parts", variant: "plain", form: Form::Descriptor, bytes: crate::module!("../spv/attention_parts.plain.descriptor.spv") },
-    Entry { kernel: "attention_parts", variant: "plain_w256", form: Form::Address, bytes: crate::module!("../spv/attention_parts.plain_w256.address.spv") },
-    Entry { kernel: "attention_parts", variant: "plain_w256", form: Form::Descriptor, bytes: crate::module!("../spv/attention_parts.plain_w256.descriptor.spv") },
     Entry { kernel: "attention_parts", variant: "w128", form: Form::Address, bytes: crate::module!("../spv/attention_parts.w128.address.spv") },
     Entry { kernel: "attention_parts", variant: "w128_r4", form: Form::Address, bytes: crate::module!("../spv/attention_parts.w128_r4.address.spv") },
     Entry { kernel: "attention_parts", variant: "w256", form: Form::Address, bytes: crate::module!("../spv/attention_parts.w256.address.spv") },

@@ -12,7 +12,7 @@ const KERNELS: &[KernelDecl] = &[AttentionParts::DECL];
 /// Queries that share a key head; widths of queries and values, the larger of them.
 pub const PARTS: &FamilyDecl = &FamilyDecl {
     kernels: KERNELS,
-    last: &[("attention_parts.plain_w256", &[]), ("attention_parts.plain", &[])],
+    last: &[("attention_parts.plain", &[])],
     ..FamilyDecl::new("attention.parts", &["rows", "width"])
 };
 /// Measures of `attention.parts`, queries and keys of a head; how often tiles of 32 queries fill all compute units,
@@ -108,8 +108,6 @@ mod tests {
         assert_eq!(of(&target), Ok((AttentionParts::w64_r4, 4)));
         target.features.subgroup_shuffle = false;
         assert_eq!(of(&target), Ok((AttentionParts::plain, 1)));
-        let wide = rules(&target).choose(&target, 4, 132).map(|c| c.variant.name);
-        assert_eq!(wide, Ok(AttentionParts::plain_w256));
-        assert_eq!(rules(&target).choose(&target, 4, 260), Err(256));
+        assert_eq!(rules(&target).choose(&target, 4, 132), Err(128));
     }
 }

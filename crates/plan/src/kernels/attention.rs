@@ -309,16 +309,12 @@ attention! {
         let of_block = each(64, teams.saturating_mul(c.define("KEYS")));
         let chains = each(c.sk, teams.saturating_mul(64).saturating_mul(c.parts));
         let keys = after(inside(blocks, of_block), after(chains.saturating_mul(2), pairs(chains, 10)));
-        let merged = quotient(c.define("W"), 4).div_ceil(c.define("THREADS").max(1)).saturating_add(1);
-        after(keys, c.define("ROWS").saturating_mul(each(teams, 1)).saturating_mul(merged))
+        after(keys, c.define("ROWS").saturating_mul(each(teams, 1)))
     };
     roles |c| tile(c.define("ROWS"), c.define("W")).only("width", 0, c.define("W"));
     variants {
         plain: zero {
             "W": "128", "LANES": "1", "THREADS": "32", "ROWS": "1", "KEYS": "1", "NATIVE_EXP": "1"
-        };
-        plain_w256: zero {
-            "W": "256", "LANES": "1", "THREADS": "16", "ROWS": "1", "KEYS": "1", "NATIVE_EXP": "1"
         };
         w64: zero needs [SubgroupShuffle, SubgroupSize(8)] {
             "W": "64", "LANES": "8", "THREADS": "128", "ROWS": "1", "KEYS": "4", "NATIVE_EXP": "1", "NATIVE_HALF": "1"

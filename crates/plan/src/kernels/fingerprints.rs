@@ -57,15 +57,14 @@ pub(crate) const COMPILED: &[Compiled] = &[
     Compiled { kernel: "attention_merge_extended", declaration: Fingerprint::hex("0511d772b8cefeadc60f96c875b5ebda1b0e06e64ead39a25e48b00c7d87a91d"), code: &[
         ("plain", Fingerprint::hex("3c0d13b7e76f0a7a924b753763612bf20aaa3f89614c7dee320f93c5dc5f557e")),
     ] },
-    Compiled { kernel: "attention_parts", declaration: Fingerprint::hex("ad8b75f71b1d955343e7f5257dd98e82a2753a3bdc075c4f99ae707f07111081"), code: &[
-        ("plain", Fingerprint::hex("ad7164d49a5bac7fc43bb885d3470031c0c6dba941efa27d622987ca95976f71")),
-        ("plain_w256", Fingerprint::hex("32b0dae7db8790fbee86f8a2cbf4045a3ccc79673f2f20abe17d44668ee0f454")),
-        ("w128", Fingerprint::hex("c682c1603b8dfac1a94b7ed29a5cc47e496e5dea10920f67b34b2902d85f0331")),
-        ("w128_r4", Fingerprint::hex("9cb846b6800e9f0e6ae2c6a8fb909cb2aa69a100ff4bd30b45cc4a6d59cbc458")),
-        ("w256", Fingerprint::hex("c354621b9c0e7c0df0917027855d4e811bd1e0a0a8d4d96662566b9d4770f34d")),
-        ("w256_r4", Fingerprint::hex("8069655c79b47c936cf69dda33a44d420fa54cd92ecc249d9fa3f518e4788ddf")),
-        ("w64", Fingerprint::hex("a3a79781e60c134f7d380dd081903d8f6adff785ba10ff254349f978eea9c610")),
-        ("w64_r4", Fingerprint::hex("a51ec7197fc461e9de52f3e844728632f2fd75ecaa19575438c703340ae5018e")),
+    Compiled { kernel: "attention_parts", declaration: Fingerprint::hex("406344e0301d47fd6ec195d478c7537f78ae3f327d9a3a4190ab1464ac0948a2"), code: &[
+        ("plain", Fingerprint::hex("986e74d68cee8d101450771231530d8f69536499026095ca5afafc2e5c2c367e")),
+        ("w128", Fingerprint::hex("ca1ca7d88c3ef40d4ec05f49f59c9ea24befa5e3e7eba7115b088cce1bb805ed")),
+        ("w128_r4", Fingerprint::hex("afb2726faae0d6c99d46fb3a2dc545b5e236fa1a7ed30b653078ac7fd747d67a")),
+        ("w256", Fingerprint::hex("882d9ab6ecd970bb485bb5621f21d4e990e586da6ddda1799dd60450a4b3a909")),
+        ("w256_r4", Fingerprint::hex("07c41fd28e17c862a1cf7393125bc69481d25c2c1935cec44cbd989654e87749")),
+        ("w64", Fingerprint::hex("9d3eb02aa1dc3238c273b84e756c0b15465b8a20a1591debc4a9785d3af6b385")),
+        ("w64_r4", Fingerprint::hex("ed5ac1a0f06c046c884b99051056aa4ac1ef093282282ee0abcd3a03ede12d1b")),
     ] },
     Compiled { kernel: "attention_split", declaration: Fingerprint::hex("86651922783b92be4cd638a2f088f9a606596f5dce730b4b8e832d7463e0e2a2"), code: &[
         ("plain", Fingerprint::hex("fb9887a0142c0af01789d0372f6b7437703edbb072618d1fc271b78165fa2abb")),

@@ -71,6 +71,7 @@ pub fn samples() -> Vec<Sample> {
     for layout in [AttentionLayout::Bhsd, AttentionLayout::Bshd] {
         let op = Attention { layout, ..Attention::default() };
         samples.extend(sizes(&op));
+        samples.extend(many_keys(&op));
         samples.extend(rules(&op));
         samples.extend(masks(&op));
         samples.extend(with_lengths(&op));
@@ -147,8 +148,8 @@ pub fn samples_in_parts() -> Vec<Sample> {
     samples
 }
 
-/// Rows and widths for each kernel: one row or several of a head, up to 256 wide, keys of one part and of some.
-fn sizes_in_parts(base: Size) -> [Size; 14] {
+/// Rows and widths for each kernel: one row or several of a head, keys of one part and of some.
+fn sizes_in_parts(base: Size) -> [Size; 10] {
     [
         base,
         Size { sk: 64, ..base },
@@ -157,10 +158,6 @@ fn sizes_in_parts(base: Size) -> [Size; 14] {
         Size { hq: 2, sk: 129, d: 128, dv: 128, ..base },
         Size { hq: 14, sq: 1, sk: 300, d: 80, dv: 96, ..base },
         Size { hq: 8, sq: 2, d: 128, dv: 64, ..base },
-        Size { hq: 2, sk: 129, d: 256, dv: 256, ..base },
-        Size { hq: 8, sq: 2, d: 132, dv: 256, ..base },
-        Size { b: 1, hq: 2, hkv: 1, sk: 20, d: 252, dv: 256, ..base },
-        Size { b: 1, hq: 1, hkv: 1, sk: 70, d: 16, dv: 132, ..base },
         Size { d: 12, dv: 8, ..base },
         Size { sk: 0, ..base },
         Size { b: 0, ..base },
@@ -263,6 +260,17 @@ fn values_that_are_not_finite() -> Vec<Sample> {
         }
     }
     samples
+}
+
+/// Wide rows and prompts over so many keys that devices may split them.
+fn many_keys(op: &Attention) -> [Sample; 3] {
+    let base = Size { b: 1, hq: 2, hkv: 1, sq: 1, sk: 300, d: 256, dv: 256 };
+    let sizes = [
+        Size { hkv: 2, ..base },
+        Size { hq: 4, sq: 2, d: 132, ..base },
+        Size { sq: 12, sk: 1030, d: 64, dv: 48, ..base },
+    ];
+    sizes.map(|n| plain(n, Attention { causal: true, ..op.clone() }, F32))
 }
 
 fn sizes(op: &Attention) -> Vec<Sample> {
