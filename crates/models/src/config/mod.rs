@@ -109,12 +109,20 @@ const WIDTH: std::ops::RangeInclusive<u64> = 1..=1 << 17;
 const ROWS: std::ops::RangeInclusive<u64> = 1..=1 << 24;
 const LAYERS: std::ops::RangeInclusive<u64> = 1..=512;
 
-/// `model_type` of the encoders that are known.
-const ENCODERS: [&str; 5] = ["bert", "roberta", "xlm-roberta", "camembert", "distilbert"];
+type Reader = fn(&Fields, String) -> Result<EncoderConfig, ModelError>;
+
+/// The encoders that are known, by `model_type`.
+const ENCODERS: [(&str, Reader); 5] = [
+    ("bert", |fields, name| bert(fields, name, Family::Bert)),
+    ("roberta", |fields, name| bert(fields, name, Family::Roberta)),
+    ("xlm-roberta", |fields, name| bert(fields, name, Family::Roberta)),
+    ("camembert", |fields, name| bert(fields, name, Family::Roberta)),
+    ("distilbert", distilbert),
+];
 
 /// Whether configurations of this `model_type` are of encoders.
 pub(crate) fn is_encoder(model_type: &str) -> bool {
-    ENCODERS.contains(&model_type)
+    ENCODERS.iter().any(|(name, _)| *name == model_type)
 }
 
 impl EncoderConfig {
@@ -122,20 +130,17 @@ impl EncoderConfig {
     pub fn parse(file: &Path, text: &str) -> Result<EncoderConfig, ModelError> {
         let fields = Fields::parse(file, text)?;
         let model_type = fields.required_text("model_type")?.to_owned();
-        let config = match model_type.as_str() {
-            "bert" => bert(&fields, model_type, Family::Bert)?,
-            "distilbert" => distilbert(&fields, model_type)?,
-            known if is_encoder(known) => bert(&fields, model_type, Family::Roberta)?,
-            other => {
-                let remedy = match crate::language::family_of(other) {
-                    Some(_) => {
-                        "it is of a language model: `Generator` runs it, and `pumice generate`".to_owned()
-                    }
-                    None => format!("encoders of these types can be run: {}", ENCODERS.join(", ")),
-                };
-                return Err(fields.wrong("model_type", format!("is \"{other}\""), remedy));
-            }
+        let Some((_, read)) = ENCODERS.iter().find(|(name, _)| *name == model_type) else {
+            let remedy = match crate::language::family_of(&model_type) {
+                Some(_) => "it is of a language model: `Generator` runs it, and `pumice generate`".to_owned(),
+                None => {
+                    let known = ENCODERS.map(|(name, _)| name);
+                    format!("encoders of these types can be run: {}", known.join(", "))
+                }
+            };
+            return Err(fields.wrong("model_type", format!("is \"{model_type}\""), remedy));
         };
+        let config = read(&fields, model_type)?;
         check(&fields, &config)?;
         Ok(config)
     }

@@ -5,6 +5,7 @@ use super::error::TextError;
 use super::pieces::Pieces;
 use super::tokenizer::TextTokenizer;
 use indexmap::IndexMap;
+use indexmap::map::Entry;
 use std::fmt;
 use std::sync::Arc;
 
@@ -30,13 +31,16 @@ impl EncodedTexts {
         text: &str,
         place: Place,
     ) -> Result<&[u32], TextError> {
-        let key = (text.to_owned(), place);
-        let known = before.pieces.as_ref().is_some_and(|pieces| tokenizer.has(pieces));
-        let ids = match before.by_text.get(&key).filter(|_| known) {
+        let entry = match self.by_text.entry((text.to_owned(), place)) {
+            Entry::Occupied(known) => return Ok(known.into_mut()),
+            Entry::Vacant(entry) => entry,
+        };
+        let is_same = before.pieces.as_ref().is_some_and(|pieces| Arc::ptr_eq(pieces, tokenizer.pieces()));
+        let ids = match before.by_text.get(entry.key()).filter(|_| is_same) {
             Some(ids) => ids.clone(),
             None => tokenizer.encode_at(text, place)?.into(),
         };
-        Ok(self.by_text.entry(key).or_insert(ids))
+        Ok(entry.insert(ids))
     }
 }
 

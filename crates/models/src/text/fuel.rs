@@ -40,8 +40,7 @@ pub(super) fn pay_items(state: &State<'_, '_>, value: &Value) -> Result<(), Erro
 /// Takes the fuel for a value that is sought in another: in a list it may be compared with each item, for which the
 /// engine takes no more than for a number.
 pub(super) fn pay_sought(state: &State<'_, '_>, value: &Value) -> Result<(), Error> {
-    pay(state, value)?;
-    let bytes = written(value, payable(state));
+    let bytes = pay_size(state, value)?;
     let more = match value.kind() {
         ValueKind::String => (bytes / BYTES_PER_STEP).saturating_mul(bytes / SHORT),
         ValueKind::Seq | ValueKind::Map | ValueKind::Iterable => bytes.saturating_mul(bytes) / BYTES_PER_STEP,
@@ -58,12 +57,12 @@ pub(super) fn pay_order(state: &State<'_, '_>, value: &Value, args: &[ValueOrKwa
         let items = by_engine(state, |engine| engine.apply_filter("list", std::slice::from_ref(value)))?;
         return pay_order(state, &items, args);
     }
-    pay(state, value)?;
+    let size = pay_size(state, value)?;
     let items = value.len().unwrap_or(0);
     let comparisons = (usize::BITS - items.leading_zeros()) as usize;
     let most = payable(state);
     let arguments = args.iter().map(|arg| written(arg, most)).fold(1, usize::saturating_add);
-    let bytes = written(value, most).saturating_add(items.saturating_mul(arguments));
+    let bytes = size.saturating_add(items.saturating_mul(arguments));
     let bytes = bytes.saturating_mul(comparisons).saturating_mul(attributes(args));
     state.consume_fuel((bytes / BYTES_PER_STEP) as u64)
 }
@@ -81,13 +80,19 @@ pub(super) fn pay_text(state: &State<'_, '_>, value: &Value) -> Result<(), Error
 
 /// Takes the fuel for a value as text.
 pub(super) fn pay(state: &State<'_, '_>, value: &Value) -> Result<(), Error> {
+    pay_size(state, value).map(|_| ())
+}
+
+/// The same; gives the length of that text.
+fn pay_size(state: &State<'_, '_>, value: &Value) -> Result<usize, Error> {
     let (bytes, is_whole) = counted(value, payable(state));
     if is_whole {
-        return state.consume_fuel((bytes / BYTES_PER_STEP) as u64);
+        state.consume_fuel((bytes / BYTES_PER_STEP) as u64)?;
+        return Ok(bytes);
     }
     // One byte more than the fuel pays for is a step more.
     state.consume_fuel(bytes.div_ceil(BYTES_PER_STEP) as u64)?;
-    let problem = format!("lists and objects nest deeper than {}", DEEPEST);
+    let problem = format!("lists and objects nest deeper than {DEEPEST}");
     Err(Error::new(ErrorKind::InvalidOperation, problem))
 }
 

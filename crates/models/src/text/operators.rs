@@ -18,6 +18,9 @@ pub(super) const COMPARED: &str = "unpaid_compared";
 /// The filter for what stands to the left of `+` and `*`.
 pub(super) const JOINED: &str = "unpaid_joined";
 
+/// Comparisons, longer ones first.
+const COMPARISONS: [&str; 6] = ["==", "!=", "<=", ">=", "<", ">"];
+
 /// Words after which another operand begins.
 const BEFORE_OPERANDS: [&str; 7] = ["and", "or", "not", "if", "elif", "else", "in"];
 
@@ -186,7 +189,7 @@ impl Tag<'_> {
     /// Copies a sign of operators, or of what separates items.
     fn operator(&mut self, sign: &str) {
         match sign {
-            "==" | "!=" | "<" | "<=" | ">" | ">=" => {
+            _ if COMPARISONS.contains(&sign) => {
                 self.pay(self.operand(), self.out.len(), COMPARED);
             }
             "+" | "*" if self.is_operand() => {
@@ -211,7 +214,8 @@ impl Tag<'_> {
         self.out.push_str(if sign == "~" { SIGN } else { sign });
         match sign {
             "," => self.begin_item(),
-            "==" | "!=" | "<" | "<=" | ">" | ">=" | ":" | "=" => self.begin(),
+            ":" | "=" => self.begin(),
+            _ if COMPARISONS.contains(&sign) => self.begin(),
             _ => {}
         }
     }
@@ -266,8 +270,8 @@ fn copied(copy: &mut Tag<'_>, text: &str, c: char, end: &str) -> usize {
             1
         }
         _ => {
-            let two = ["==", "!=", "<=", ">=", "**"].into_iter().find(|sign| text.starts_with(sign));
-            let sign = two.unwrap_or(&text[..c.len_utf8()]);
+            let long = COMPARISONS.into_iter().chain(["**"]).find(|sign| text.starts_with(sign));
+            let sign = long.unwrap_or(&text[..c.len_utf8()]);
             copy.operator(sign);
             sign.len()
         }

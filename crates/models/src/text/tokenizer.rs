@@ -100,11 +100,6 @@ impl TextTokenizer {
         self.encoder.encode(text, place, false)
     }
 
-    /// Whether these are the pieces of this tokenizer.
-    pub(super) fn has(&self, pieces: &Arc<Pieces>) -> bool {
-        Arc::ptr_eq(&self.pieces, pieces)
-    }
-
     pub(super) fn pieces(&self) -> &Arc<Pieces> {
         &self.pieces
     }

@@ -71,8 +71,8 @@ pub fn choices(
     let interpreter = device.kind() == DeviceKind::Interpreter;
     let mut choices = Vec::new();
     let planned = |i: usize| Planned::of(&samples[i].1, targets, limit, interpreter);
-    in_order(samples.len(), Duration::MAX, planned, |heard| {
-        if let Event::Result(i, planned) = heard {
+    in_order(samples.len(), Duration::MAX, planned, |event| {
+        if let Event::Result(i, planned) = event {
             choices.push(planned.choose(samples[i].0, met));
         }
     });

@@ -283,8 +283,8 @@ fn run_batch(
     }
     let test = |i: usize| runner.test(i, &choices[i], &samples[i].1);
     let mut written = Ok(());
-    threads::in_order(samples.len(), SILENCE, test, |heard| {
-        let (i, found) = match heard {
+    threads::in_order(samples.len(), SILENCE, test, |event| {
+        let (i, found) = match event {
             Event::Result(i, found) => (i, found),
             Event::Silence(time, running) => return tell_silence(time, &running, samples),
         };
@@ -345,8 +345,8 @@ impl<'a> Runner<'a> {
             choices[i].targets.iter().filter_map(|&target| plan(graph, &self.targets[target]).ok()).collect()
         };
         let mut all = Vec::new();
-        threads::in_order(samples.len(), Duration::MAX, plans, |heard| {
-            if let Event::Result(_, plans) = heard {
+        threads::in_order(samples.len(), Duration::MAX, plans, |event| {
+            if let Event::Result(_, plans) = event {
                 all.extend(plans);
             }
         });
