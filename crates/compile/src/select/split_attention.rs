@@ -62,11 +62,17 @@ impl Rules {
     /// runs on the target, or the plain one.
     ///
     /// # Errors
-    /// The widest row that any of them holds, where this is wider.
+    /// The widest row that any kernel of the target holds, where this is wider.
     pub fn choose(&self, target: &Target, rows: u64, width: u64) -> Result<Choice, u64> {
-        let plain = || KERNELS.iter().flat_map(|d| d.variants.iter().map(|v| d.roles_of(v, &[]).columns));
-        self.parts.choose(&Shape::new(target, [rows, width])).ok_or_else(|| plain().max().unwrap_or(0))
+        self.parts.choose(&Shape::new(target, [rows, width])).ok_or_else(|| widest(target))
     }
+}
+
+/// The widest row that any kernel holds which runs on the target; 0 where none runs.
+fn widest(target: &Target) -> u64 {
+    let variants = KERNELS.iter().flat_map(|decl| decl.variants.iter().map(move |variant| (decl, variant)));
+    let runs = variants.filter(|(_, variant)| variant.runs_on(target));
+    runs.map(|(decl, variant)| decl.roles_of(variant, &[]).columns).max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -108,6 +114,7 @@ mod tests {
         assert_eq!(of(&target), Ok((AttentionParts::w64_r4, 4)));
         target.features.subgroup_shuffle = false;
         assert_eq!(of(&target), Ok((AttentionParts::plain, 1)));
-        assert_eq!(rules(&target).choose(&target, 4, 132), Err(128));
+        assert_eq!(rules(&target).choose(&target, 4, 132), Err(128), "what wider kernels need is not there");
+        assert_eq!(rules(&Target::h200()).choose(&Target::h200(), 4, 260), Err(256));
     }
 }
