@@ -27,7 +27,8 @@ pub use quantization::QUANTIZATIONS;
 pub use sentence::{Pooling, SentenceOverrides, SentenceSpec};
 pub use specialize::Cuts;
 pub use text::{
-    AddedToken, ChatInput, ChatTemplate, ChatTemplates, DecodeStream, Draws, EncodedTexts, FolderSettings,
-    JsonValue, Message, PreTokenizer, Sampler, TemplateArguments, TextError, TextTokenizer, Vocabulary,
+    AddedToken, ChatInput, ChatTemplate, ChatTemplates, Date, DecodeStream, Draws, EncodedTexts,
+    FolderSettings, JsonValue, Message, PreTokenizer, Sampler, TemplateArguments, TextError, TextTokenizer,
+    Vocabulary,
 };
 pub use tokenizer::{Encoded, SentenceTokenizer, TokenBatch};

@@ -1,6 +1,6 @@
 //! Chat templates against `apply_chat_template` of the Python library transformers: tests/reference/chat_templates.py.
 
-use pumice_models::{ChatInput, ChatTemplate, JsonValue, Message, TemplateArguments, TextError};
+use pumice_models::{ChatInput, ChatTemplate, Date, JsonValue, Message, TemplateArguments, TextError};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,7 +32,7 @@ fn read<T: serde::de::DeserializeOwned>(file: impl AsRef<Path>) -> T {
 
 /// The day on which the golden files were made, as the script says.
 fn on_the_day(source: &str) -> Result<ChatTemplate, TextError> {
-    ChatTemplate::new(source)?.on(2026, 11, 29)
+    Ok(ChatTemplate::new(source)?.on(Date::new(2026, 11, 29)?))
 }
 
 fn arguments(input: &Input) -> TemplateArguments {

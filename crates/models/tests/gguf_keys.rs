@@ -295,6 +295,33 @@ fn suggestions_that_are_no_numbers_are_refused_by_name() {
     assert_eq!(model.suggested_sampling().expect("a count").top_k, Some(40));
 }
 
+/// They went unsaid, where those of `generation_config.json` did not.
+#[test]
+fn suggestions_that_are_not_applied_are_noted() {
+    let notes = |keys: &[(&str, GgufValue)]| -> Vec<String> {
+        let opened = open("unapplied", keys).unwrap_or_else(|e| panic!("{keys:?}: {e}"));
+        opened.notes.into_iter().map(|note| note.0).collect()
+    };
+    let said = [
+        ("general.sampling.mirostat", GgufValue::from(2i32), "2"),
+        ("general.sampling.xtc_probability", 0.5f32.into(), "0.5"),
+        ("general.sampling.penalty_last_n", (-1i32).into(), "-1"),
+        ("general.sampling.never_heard_of", true.into(), "bool true"),
+    ];
+    let silent = notes(&[]);
+    for (key, value, shown) in said {
+        let wanted = format!("`{key}` is {shown}, which is not applied here");
+        assert_eq!(notes(&[(key, value)]), [silent.as_slice(), &[wanted]].concat());
+    }
+    let idle = [
+        ("general.sampling.mirostat", GgufValue::from(0i32)),
+        ("general.sampling.mirostat_tau", 5f32.into()),
+        ("general.sampling.sequence", "".into()),
+        ("general.sampling.temp", 0.5f32.into()),
+    ];
+    assert_eq!(notes(&idle), silent);
+}
+
 /// Files of the rules `llama-bpe` without `add_bos_token` got no token of beginning; llama.cpp puts one.
 #[test]
 fn llama_bpe_begins_with_bos_unless_the_file_says_otherwise() {

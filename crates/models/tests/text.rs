@@ -1,8 +1,8 @@
 //! The text side of language models against what the Python packages give: tests/reference/text_goldens.py.
 
 use pumice_models::{
-    ChatInput, ChatTemplate, EncodedTexts, JsonValue, Message, TemplateArguments, TextError, TextTokenizer,
-    Vocabulary,
+    ChatInput, ChatTemplate, Date, EncodedTexts, JsonValue, Message, TemplateArguments, TextError,
+    TextTokenizer, Vocabulary,
 };
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -206,7 +206,7 @@ fn conversations_are_written_as_jinja2_writes_them() {
 fn template_of(golden: &ChatGolden, case: &ChatCase) -> ChatTemplate {
     let template = ChatTemplate::new(&golden.templates[&case.template]).expect("a template");
     match case.today {
-        Some((year, month, day)) => template.on(year, month, day).expect("a day"),
+        Some((year, month, day)) => template.on(Date::new(year, month, day).expect("a day")),
         None => template,
     }
 }

@@ -132,7 +132,8 @@ mod run {
             _ => ControlFlow::Continue(()),
         });
         let answer = answer.map_err(|e| Failure::said(e.to_string()))?;
-        let (first, rate) = (answer.prompt_time.as_secs_f64(), answer.decode_rate());
+        let first = (answer.kernels_time + answer.prompt_time).as_secs_f64();
+        let rate = answer.decode_rate();
         say(&format!(
             "\n\n{} prompt tokens read, {} kept; first text after {first:.2} s; then {rate:.1} tokens a second\n",
             answer.prompt_read, answer.prompt_kept

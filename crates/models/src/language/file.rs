@@ -8,7 +8,7 @@ use super::options::LanguageOptions;
 use super::source::{Make, no_other_tensor};
 use super::suggested::SuggestedSampling;
 use super::weights::GgufWeights;
-use super::{families, vocabulary};
+use super::{families, unapplied, vocabulary};
 use crate::error::ModelError;
 use crate::text::{ChatTemplates, TextTokenizer};
 use pumice_import::{GgufArray, GgufModel, GgufValue, Model, WeightSource};
@@ -41,8 +41,9 @@ impl LanguageFile {
         let settings = GgufSettings { file: &this.file, path, gguf };
         let configuration = settings.configuration(family)?;
         let keys = Keys::new(path, &configuration, &options.ignored_keys);
-        let read = Read::of(family, &keys, options, |config| settings.adjust(config))?;
+        let mut read = Read::of(family, &keys, options, |config| settings.adjust(config))?;
         this.check_layers(gguf, read.config.layers.len())?;
+        read.notes.extend(unapplied::of_file(this.file.metadata()));
         Ok((this, read))
     }
 

@@ -32,6 +32,8 @@ const VOCABULARY_LIMIT: u64 = 128 << 20;
 /// A folder whose configuration has been read.
 pub(super) struct LanguageFolder {
     files: ModelFolder,
+    /// `generation_config.json`; empty where there is none.
+    generation: Map<String, Value>,
     /// Where another encoding was asked for.
     quantized: Option<Quantized>,
 }
@@ -41,9 +43,9 @@ impl LanguageFolder {
     pub fn open(path: &Path, options: &LanguageOptions) -> Result<(LanguageFolder, Read), ModelError> {
         let files = ModelFolder::open(path)?;
         let mut read = Read::of_config(&files.file(CONFIG), &config_text(&files)?, options)?;
-        let mut this = LanguageFolder { files, quantized: None };
-        let generation = this.object(GENERATION)?.unwrap_or_default();
-        read.notes.extend(unapplied::notes(GENERATION, &generation));
+        let generation = object(&files, GENERATION)?.unwrap_or_default();
+        read.notes.extend(unapplied::of_folder(GENERATION, &generation));
+        let mut this = LanguageFolder { files, generation, quantized: None };
         if let Some(asked) = options.quantize {
             let weights = this.files.weights()?;
             this.check_layers(read.family, &read.config, weights.as_ref())?;
@@ -99,8 +101,8 @@ impl LanguageFolder {
     /// tokenizer's `eos_token`.
     pub fn end_of_sequence(&self, vocab: u64) -> Result<Vec<u32>, ModelError> {
         const KEY: &str = "eos_token_id";
-        for name in [GENERATION, CONFIG] {
-            let Some(map) = self.object(name)? else { continue };
+        let config = self.object(CONFIG)?.unwrap_or_default();
+        for (name, map) in [(GENERATION, &self.generation), (CONFIG, &config)] {
             let ids: Vec<&Value> = match map.get(KEY) {
                 None | Some(Value::Null) => continue,
                 Some(Value::Array(list)) => list.iter().collect(),
@@ -169,8 +171,7 @@ impl LanguageFolder {
 
     /// What the model's makers suggest.
     pub fn suggested_sampling(&self) -> Result<SuggestedSampling, ModelError> {
-        let map = self.object(GENERATION)?.unwrap_or_default();
-        let value = |name: &str| map.get(name).cloned().unwrap_or_default();
+        let value = |name: &str| self.generation.get(name).cloned().unwrap_or_default();
         SuggestedSampling::read(0, value, |field, problem| self.wrong(GENERATION, field, problem))
     }
 
@@ -195,9 +196,7 @@ impl LanguageFolder {
 
     /// A file that holds an object, if it is there.
     pub fn object(&self, name: &str) -> Result<Option<Map<String, Value>>, ModelError> {
-        let Some(text) = self.files.read_text(name, CONFIG_LIMIT)? else { return Ok(None) };
-        let json = |source| ImportError::Json { path: self.files.file(name), source };
-        Ok(Some(serde_json::from_str(&text).map_err(json)?))
+        object(&self.files, name)
     }
 
     /// The graph that `make` makes, over the folder's tensors.
@@ -238,6 +237,12 @@ impl LanguageFolder {
         let (file, remedy) = (self.files.file(file), SAME_MODEL.to_owned());
         ModelError::Field { file, field: field.to_owned(), problem, remedy }
     }
+}
+
+fn object(files: &ModelFolder, name: &str) -> Result<Option<Map<String, Value>>, ModelError> {
+    let Some(text) = files.read_text(name, CONFIG_LIMIT)? else { return Ok(None) };
+    let json = |source| ImportError::Json { path: files.file(name), source };
+    Ok(Some(serde_json::from_str(&text).map_err(json)?))
 }
 
 fn config_text(files: &ModelFolder) -> Result<String, ModelError> {

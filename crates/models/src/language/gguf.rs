@@ -33,36 +33,33 @@ pub(super) const YARN: &[(&str, &str)] = &[
     ("rope.scaling.yarn_beta_slow", "beta_slow"),
 ];
 
-/// Keys that say nothing about values, or that are looked at here.
-const READ: &[&str] = &[
-    "attention.value_length",
-    "rope.dimension_count",
-    "rope.scaling.type",
-    "rope.scaling.factor",
-    "rope.scaling.original_context_length",
-    "rope.scaling.yarn_beta_fast",
-    "rope.scaling.yarn_beta_slow",
-    "rope.scaling.attn_factor",
-    "rope.scaling.finetuned",
-    "tensor_data_layout",
+/// What a key must be. Of another type it would count as missing.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// A whole number from 1 on.
+    Count,
+    /// A number from 0 on.
+    Factor,
+    Flag,
+    Text,
+}
+
+/// Keys that are looked at here, or say nothing about values: a configuration does not get them.
+const READ: &[(&str, Kind)] = &[
+    ("attention.value_length", Kind::Count),
+    ("rope.dimension_count", Kind::Count),
+    ("rope.scaling.type", Kind::Text),
+    ("rope.scaling.factor", Kind::Factor),
+    ("rope.scaling.original_context_length", Kind::Count),
+    ("rope.scaling.yarn_beta_fast", Kind::Factor),
+    ("rope.scaling.yarn_beta_slow", Kind::Factor),
+    ("rope.scaling.attn_factor", Kind::Factor),
+    ("rope.scaling.finetuned", Kind::Flag),
+    ("tensor_data_layout", Kind::Text),
 ];
 
-/// Those of them, and of others that are not asked for as what they are, that are whole numbers from 1 on.
-const COUNTS: &[&str] = &[
-    "vocab_size",
-    "attention.key_length",
-    "attention.value_length",
-    "rope.dimension_count",
-    "rope.scaling.original_context_length",
-];
-
-/// Those that are numbers from 0 on.
-const FACTORS: &[&str] = &[
-    "rope.scaling.factor",
-    "rope.scaling.yarn_beta_fast",
-    "rope.scaling.yarn_beta_slow",
-    "rope.scaling.attn_factor",
-];
+/// Keys that it gets, and that are looked at here besides.
+const READ_TOO: &[(&str, Kind)] = &[("vocab_size", Kind::Count), ("attention.key_length", Kind::Count)];
 
 /// Keys that do nothing where they are 0, for architectures that have no use of their own for them.
 const OFF_AT_0: &[&str] = &[
@@ -131,8 +128,9 @@ impl GgufSettings<'_> {
         self.check_types()?;
         let mut configuration = Configuration { map: Map::new(), own: Vec::new(), is_strict: true };
         let prefix = format!("{}.", self.gguf.architecture);
-        let is_read =
-            |name: &str| READ.contains(&name) || self.gguf.rotary.iter().any(|(own, _)| *own == name);
+        let is_read = |name: &str| {
+            READ.iter().any(|(own, _)| *own == name) || self.gguf.rotary.iter().any(|(own, _)| *own == name)
+        };
         for (key, value) in self.file.metadata().iter() {
             let Some(name) = key.strip_prefix(&prefix).filter(|name| !is_read(name)) else { continue };
             let known = self.gguf.keys.iter().chain(COMMON).find(|(own, _)| *own == name);
@@ -158,18 +156,12 @@ impl GgufSettings<'_> {
 
     /// That keys are what they are looked at as. Of another type they would count as missing.
     fn check_types(&self) -> Result<(), ModelError> {
-        let check = |names: &[&str], is_right: fn(f64) -> bool, words: &str| {
-            let wrong = names.iter().find_map(|name| {
-                let value = self.file.metadata().get(&self.key(name))?;
-                (!value.number().is_some_and(is_right)).then_some((name, value))
-            });
-            wrong.map_or(Ok(()), |(name, value)| Err(self.wrong(name, format!("is {value}, not {words}"))))
-        };
-        let whole = |x: f64| x.fract() == 0.0 && (1.0..9e15).contains(&x);
-        check(COUNTS, whole, "a whole number from 1 on")?;
-        check(FACTORS, |x| x.is_finite() && x >= 0.0, "a number from 0 on")?;
-        self.file.metadata().bool_if_any(&self.key("rope.scaling.finetuned"))?;
-        self.file.metadata().str_if_any(&self.key("tensor_data_layout"))?;
+        for (name, kind) in READ.iter().chain(READ_TOO) {
+            let Some(value) = self.file.metadata().get(&self.key(name)) else { continue };
+            if let Err(wanted) = kind.check(value) {
+                return Err(self.wrong(name, format!("is {value}, not {wanted}")));
+            }
+        }
         Ok(())
     }
 
@@ -345,6 +337,23 @@ impl GgufSettings<'_> {
     fn wrong_key(&self, key: &str, problem: String) -> ModelError {
         let (file, remedy) = (self.path.to_owned(), "use another file of the model".to_owned());
         ModelError::Field { file, field: key.to_owned(), problem, remedy }
+    }
+}
+
+impl Kind {
+    /// That a value is one; else what is wanted.
+    fn check(self, value: &GgufValue) -> Result<(), &'static str> {
+        let number = value.number();
+        let (is_right, wanted) = match self {
+            Kind::Count => {
+                let is_count = number.is_some_and(|x| x.fract() == 0.0 && (1.0..9e15).contains(&x));
+                (is_count, "a whole number from 1 on")
+            }
+            Kind::Factor => (number.is_some_and(|x| x.is_finite() && x >= 0.0), "a number from 0 on"),
+            Kind::Flag => (matches!(value, GgufValue::Bool(_)), "true or false"),
+            Kind::Text => (matches!(value, GgufValue::String(_)), "a text"),
+        };
+        if is_right { Ok(()) } else { Err(wanted) }
     }
 }
 

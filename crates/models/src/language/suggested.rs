@@ -33,6 +33,11 @@ const NAMES: [[&str; 2]; 6] = [
     ["repetition_penalty", "general.sampling.penalty_repeat"],
 ];
 
+/// Whether a key of a GGUF file is one of them.
+pub(super) fn is_name(key: &str) -> bool {
+    NAMES.iter().any(|[_, file]| *file == key)
+}
+
 impl SuggestedSampling {
     /// Of what stands under the file's names, as JSON; null is nothing. `which` is 0 for a `generation_config.json`, 1
     /// for a GGUF file; `wrong` makes the error of what cannot be.

@@ -1,6 +1,9 @@
-//! Keys of a `generation_config.json` that change which tokens are chosen and that nobody applies here.
+//! Keys that change which tokens are chosen and that nobody applies here: of a `generation_config.json`, and
+//! `general.sampling.*` of a GGUF file.
 
+use super::suggested;
 use crate::error::Note;
+use pumice_import::{GgufMetadata, GgufValue};
 use serde_json::{Map, Value};
 
 /// The value besides null that does nothing.
@@ -13,6 +16,7 @@ enum Idle {
     Never,
 }
 
+/// Keys of a `generation_config.json`.
 const KEYS: &[(&str, Idle)] = &[
     ("suppress_tokens", Idle::Off),
     ("begin_suppress_tokens", Idle::Off),
@@ -42,6 +46,11 @@ const KEYS: &[(&str, Idle)] = &[
     ("stop_strings", Idle::Off),
 ];
 
+/// Keys of a GGUF file begin so.
+const SAMPLING: &str = "general.sampling.";
+/// Of those of llama.cpp, the ones that do nothing by themselves: figures of what other keys switch on.
+const FIGURES: &[&str] = &["xtc_threshold", "mirostat_tau", "mirostat_eta"];
+
 /// As many letters of a value are shown.
 const SHOWN: usize = 60;
 
@@ -60,18 +69,35 @@ impl Idle {
     }
 }
 
-/// A note for each key that would change what is chosen.
-pub(super) fn notes<'n>(file: &'n str, map: &'n Map<String, Value>) -> impl Iterator<Item = Note> + 'n {
+/// A note for each key of a folder's file that would change what is chosen.
+pub(super) fn of_folder<'n>(file: &'n str, map: &'n Map<String, Value>) -> impl Iterator<Item = Note> + 'n {
     KEYS.iter().filter_map(move |(key, idle)| {
         let value = map.get(*key).filter(|value| !idle.holds(value))?;
-        Some(Note(format!("{file}: `{key}` is {}, which is not applied here", shown(value))))
+        Some(note(&format!("{file}: `{key}`"), &value.to_string()))
     })
 }
 
-fn shown(value: &Value) -> String {
-    let text = value.to_string();
+/// A note for each key of a GGUF file that would.
+pub(super) fn of_file(metadata: &GgufMetadata) -> impl Iterator<Item = Note> + '_ {
+    metadata.iter().filter_map(|(key, value)| {
+        let name = key.strip_prefix(SAMPLING).filter(|name| !FIGURES.contains(name))?;
+        let is_off = match value {
+            GgufValue::Bool(flag) => !flag,
+            GgufValue::String(text) => text.is_empty(),
+            other => other.number() == Some(0.0),
+        };
+        let text = value.number().map_or_else(|| value.to_string(), |number| number.to_string());
+        (!suggested::is_name(key) && !is_off).then(|| note(&format!("`{SAMPLING}{name}`"), &text))
+    })
+}
+
+fn note(key: &str, value: &str) -> Note {
+    Note(format!("{key} is {}, which is not applied here", shown(value)))
+}
+
+fn shown(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
-        None => text,
+        None => text.to_owned(),
         Some((end, _)) => format!("{}…", &text[..end]),
     }
 }

@@ -44,14 +44,12 @@ impl ChatTemplate {
         self.names.contains(name)
     }
 
-    /// Tells the template which day it is (month and day count from 1). Without, a template that can do without a date
-    /// does, and one that cannot is refused when rendered.
-    ///
-    /// # Errors
-    /// A day that no calendar has.
-    pub fn on(mut self, year: u16, month: u8, day: u8) -> Result<ChatTemplate, TextError> {
-        jinja::set_date(&mut self.environment, Date::new(year, month, day)?);
-        Ok(self)
+    /// Tells the template which day it is. Without, a template that can do without a date does, and one that cannot is
+    /// refused when rendered.
+    #[must_use]
+    pub fn on(mut self, date: Date) -> ChatTemplate {
+        jinja::set_date(&mut self.environment, date);
+        self
     }
 
     /// Writes a conversation.

@@ -18,29 +18,61 @@ const MONTHS: [&str; 12] = [
 ];
 const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
-/// A day of the Gregorian calendar.
+const LAST_YEAR: u16 = 9999;
+
+/// A day of the Gregorian calendar, of the years 1 to 9999.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Date {
+pub struct Date {
     year: u16,
     month: u8,
     day: u8,
 }
 
 impl Date {
-    /// Refuses a day that no calendar has.
+    /// A day; month and day of the month count from 1.
+    ///
+    /// # Errors
+    /// [`TextError::Date`] for a day that no calendar has.
     pub fn new(year: u16, month: u8, day: u8) -> Result<Date, TextError> {
         let date = Date { year, month, day };
-        let exists = (1..=9999).contains(&year)
+        let exists = (1..=LAST_YEAR).contains(&year)
             && (1..=12).contains(&month)
             && (1..=date.days_in(month)).contains(&u16::from(day));
         if exists { Ok(date) } else { Err(TextError::Date { year, month, day }) }
     }
 
+    /// The day so many days after 1 January 1970, as clocks count.
+    ///
+    /// # Errors
+    /// [`TextError::Date`] for one after the year 9999.
+    pub fn after_1970(mut days: u64) -> Result<Date, TextError> {
+        let mut date = Date { year: 1970, month: 1, day: 1 };
+        while days >= date.days_in_year() {
+            days -= date.days_in_year();
+            date.year += 1;
+            if date.year > LAST_YEAR {
+                return Err(TextError::Date { year: date.year, month: 1, day: 1 });
+            }
+        }
+        while days >= u64::from(date.days_in(date.month)) {
+            days -= u64::from(date.days_in(date.month));
+            date.month += 1;
+        }
+        date.day += days as u8;
+        Ok(date)
+    }
+
+    fn is_leap(self) -> bool {
+        self.year.is_multiple_of(4) && (!self.year.is_multiple_of(100) || self.year.is_multiple_of(400))
+    }
+
+    fn days_in_year(self) -> u64 {
+        365 + u64::from(self.is_leap())
+    }
+
     fn days_in(self, month: u8) -> u16 {
-        let leap =
-            self.year.is_multiple_of(4) && (!self.year.is_multiple_of(100) || self.year.is_multiple_of(400));
         match month {
-            2 => 28 + u16::from(leap),
+            2 => 28 + u16::from(self.is_leap()),
             4 | 6 | 9 | 11 => 30,
             _ => 31,
         }
@@ -59,7 +91,7 @@ impl Date {
     }
 
     /// Writes the date by the directives of `strftime` that ask for a date, in English; names the first that does not.
-    pub fn format(self, format: &str) -> Result<String, String> {
+    pub(super) fn format(self, format: &str) -> Result<String, String> {
         let mut text = String::new();
         let mut rest = format.chars();
         while let Some(c) = rest.next() {
@@ -111,6 +143,26 @@ mod tests {
         check((2024, 7, 26), "26 Jul 2024|Friday 208|2024-07-26|24%");
         check((2000, 2, 29), "29 Feb 2000|Tuesday 060|2000-02-29|00%");
         check((1900, 12, 31), "31 Dec 1900|Monday 365|1900-12-31|00%");
+    }
+
+    #[test]
+    fn days_are_counted_as_clocks_do() {
+        let known = [
+            (0, (1970, 1, 1)),
+            (58, (1970, 2, 28)),
+            (59, (1970, 3, 1)),
+            (364, (1970, 12, 31)),
+            (11016, (2000, 2, 29)),
+            (19782, (2024, 2, 29)),
+            (20788, (2026, 12, 1)),
+            (47540, (2100, 2, 28)),
+            (47541, (2100, 3, 1)),
+            (2_932_896, (9999, 12, 31)),
+        ];
+        for (days, (y, m, d)) in known {
+            assert_eq!(Date::after_1970(days).ok(), Date::new(y, m, d).ok(), "{days}");
+        }
+        assert!(Date::after_1970(2_932_897).is_err() && Date::after_1970(u64::MAX).is_err());
     }
 
     #[test]

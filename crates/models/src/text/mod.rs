@@ -52,6 +52,7 @@ mod written;
 
 pub use added::AddedToken;
 pub use chat::ChatTemplate;
+pub use date::Date;
 pub use draw::Draws;
 pub use encoded::EncodedTexts;
 pub use error::TextError;

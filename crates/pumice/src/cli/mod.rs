@@ -11,6 +11,7 @@ pub mod inspect;
 pub mod interrupts;
 pub(crate) mod kept_table;
 pub mod perplexity;
+pub(crate) mod piece;
 pub(crate) mod progress;
 pub mod reading;
 pub mod selftest;

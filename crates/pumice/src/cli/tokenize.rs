@@ -6,6 +6,7 @@ use super::hub::{HubArgs, Takes};
 use super::progress::Progress;
 use super::words::count;
 use super::{CommandError, Outcome, texts};
+use crate::cli::piece::PieceReport;
 use crate::error::Error;
 use pumice_models::{LanguageModel, LanguageOptions, ModelError, TextTokenizer};
 use serde::Serialize;
@@ -50,14 +51,6 @@ struct Report<'r> {
     pieces: Vec<PieceReport<'r>>,
 }
 
-#[derive(Serialize)]
-struct PieceReport<'r> {
-    id: u32,
-    text: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes: Option<&'r [u8]>,
-}
-
 /// Runs the command. Tokens go to `out`; how many there are goes to `log`.
 ///
 /// # Errors
@@ -73,14 +66,14 @@ pub fn run(args: &TokenizeArgs, out: &mut dyn Write, log: &mut dyn Write) -> Out
     };
     let ids = encoded.map_err(|e| Error::from(ModelError::from(e)))?;
     if args.json {
-        let pieces = ids.iter().map(|&id| PieceReport::of(&tokenizer, id)).collect();
+        let pieces = ids.iter().map(|&id| PieceReport::of(Some(&tokenizer), id)).collect();
         let report = Report { tokens: ids.len(), ids: &ids, pieces };
         let text = serde_json::to_string(&report).map_err(|e| CommandError::Write(e.into()))?;
         writeln!(out, "{text}")?;
         return Ok(true);
     }
     for &id in &ids {
-        writeln!(out, "{id:>7}  {}", quoted(bytes(&tokenizer, id)))?;
+        writeln!(out, "{id:>7}  {}", quoted(tokenizer.token_bytes(id).unwrap_or_default()))?;
     }
     out.flush()?;
     writeln!(log, "{}", count(ids.len(), "token"))?;
@@ -89,22 +82,6 @@ pub fn run(args: &TokenizeArgs, out: &mut dyn Write, log: &mut dyn Write) -> Out
 
 fn tokenizer(model: &Path, ignored: &[String]) -> Result<TextTokenizer, ModelError> {
     LanguageModel::open(model, &LanguageOptions::default().ignored_keys(ignored))?.tokenizer()
-}
-
-fn bytes(tokenizer: &TextTokenizer, id: u32) -> &[u8] {
-    tokenizer.token_bytes(id).unwrap_or_default()
-}
-
-impl<'r> PieceReport<'r> {
-    fn of(tokenizer: &'r TextTokenizer, id: u32) -> PieceReport<'r> {
-        let bytes = bytes(tokenizer, id);
-        let is_text = std::str::from_utf8(bytes).is_ok();
-        PieceReport {
-            id,
-            text: String::from_utf8_lossy(bytes).into_owned(),
-            bytes: (!is_text).then_some(bytes),
-        }
-    }
 }
 
 /// Characters as they are, line ends and what cannot be seen as escapes; a part of a character as its bytes.

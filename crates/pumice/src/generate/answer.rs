@@ -151,7 +151,10 @@ impl<'c> Answer<'c> {
     fn make(&mut self, listen: &mut Listen<'_>) -> Result<(), Error> {
         let is_first = self.made.decoded == 0 && self.made.prompt_time.is_zero();
         if is_first {
+            self.begun = Instant::now();
             self.conversation.model.prepare_for(self.conversation.unread.len(), self.left)?;
+            self.made.kernels_time = self.begun.elapsed();
+            self.begun = Instant::now();
         }
         let before = self.conversation.read.len();
         let made = if !is_first && self.is_on_device && self.conversation.is_last_known {

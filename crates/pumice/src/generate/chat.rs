@@ -1,6 +1,6 @@
 //! What chat templates get besides the turns: the same for all conversations of a model.
 
-use pumice_models::{JsonValue, TemplateArguments};
+use pumice_models::{Date, JsonValue, TemplateArguments};
 
 /// Choices for chat templates.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,9 +13,9 @@ pub struct ChatSettings {
     pub tools: Vec<JsonValue>,
     /// What else the template asks for, such as Qwen 3's `enable_thinking`.
     pub arguments: TemplateArguments,
-    /// Today, for templates that say it: year, month and day, the last two from 1. Templates that can do without a date
-    /// do so where there is none; others are refused.
-    pub date: Option<(u16, u8, u8)>,
+    /// Today, for templates that say it. Templates that can do without a date do so where there is none; others are
+    /// refused.
+    pub date: Option<Date>,
 }
 
 impl ChatSettings {
@@ -33,10 +33,10 @@ impl ChatSettings {
         self
     }
 
-    /// Today, for templates that say it: year, month and day, the last two from 1.
+    /// Today, for templates that say it.
     #[must_use]
-    pub fn date(mut self, year: u16, month: u8, day: u8) -> Self {
-        self.date = Some((year, month, day));
+    pub fn date(mut self, date: Date) -> Self {
+        self.date = Some(date);
         self
     }
 

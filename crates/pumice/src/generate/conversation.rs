@@ -106,9 +106,8 @@ impl Conversation {
         if all <= context {
             return Ok(());
         }
-        let problem = format!(
-            "its tokens are {all}, and the context holds {context}: take fewer, or a larger context (--context)"
-        );
+        let larger = if self.model.has_longer_context() { ", or a larger context (--context)" } else { "" };
+        let problem = format!("its tokens are {all}, and the context holds {context}: take fewer{larger}");
         Err(ModelError::Option { option: "prompt", problem }.into())
     }
 

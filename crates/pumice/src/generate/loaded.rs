@@ -44,7 +44,7 @@ impl TextSide {
                 .to_owned(),
         })?;
         let template = match self.chat.date {
-            Some((year, month, day)) => template.on(year, month, day)?,
+            Some(date) => template.on(date),
             None => template,
         };
         Ok(self.chosen.get_or_init(|| template))
@@ -74,6 +74,8 @@ pub(super) struct About {
     pub(super) notes: Vec<Note>,
     /// Tokens that the caches hold, and those of a prompt in one run: at least 1 and at most 2²⁴.
     pub(super) context: usize,
+    /// Tokens that the model was trained for.
+    pub(super) trained: usize,
     pub(super) most_new: usize,
 }
 
@@ -96,6 +98,11 @@ impl LoadedModel {
     pub fn vocab(&self) -> u64 {
         let logits = &self.exe.plan().outputs[self.logits];
         logits.shape.last().and_then(|extent| extent.as_const()).map_or(0, |n| n as u64)
+    }
+
+    /// Whether it could have been opened with a longer context.
+    pub fn has_longer_context(&self) -> bool {
+        self.about.context < self.about.trained
     }
 
     /// Names of the states that hold keys and values.

@@ -30,9 +30,9 @@ pub use conversation::Conversation;
 pub use options::GenerateOptions;
 pub use perplexity::{Perplexity, perplexity_windows};
 pub use pumice_models::{
-    AddedToken, CacheType, ChatInput, ChatTemplate, DecodeStream, EncodedTexts, FolderSettings, JsonValue,
-    LanguageOptions, Message, QUANTIZATIONS, Sampler, SuggestedSampling, TemplateArguments, TextError,
-    TextTokenizer, Vocabulary,
+    AddedToken, CacheType, ChatInput, ChatTemplate, Date, DecodeStream, EncodedTexts, FolderSettings,
+    JsonValue, LanguageOptions, Message, QUANTIZATIONS, Sampler, SuggestedSampling, TemplateArguments,
+    TextError, TextTokenizer, Vocabulary,
 };
 pub use request::{Event, FinishReason, Generated, Piece, Prompt, Request, Token, TokenLogProb};
 pub use saved::SavedError;
@@ -123,6 +123,7 @@ impl Generator {
             fingerprint: file.fingerprint()?,
             notes,
             context: context as usize,
+            trained: trained as usize,
             most_new: file.config.max_new as usize,
         };
         Generator::new(&file.model()?, about, device, options, progress)
@@ -194,6 +195,11 @@ impl Generator {
     /// Tokens that prompt and answer may have together.
     pub fn context(&self) -> usize {
         self.model.about.context
+    }
+
+    /// Whether it could have been opened with a longer context: the model was trained for more tokens.
+    pub fn has_longer_context(&self) -> bool {
+        self.model.has_longer_context()
     }
 
     /// Whether the model has a chat template.

@@ -104,7 +104,6 @@ pub enum FinishReason {
 
 /// A token with its log probability.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "cli", derive(serde::Serialize))]
 pub struct TokenLogProb {
     /// The token.
     pub id: u32,
@@ -162,7 +161,9 @@ pub struct Generated {
     pub prompt_kept: usize,
     /// Tokens of the prompt that the session read: all others, unless whoever listens ended the answer before.
     pub prompt_read: usize,
-    /// Until the first token was there, or the reading was ended.
+    /// Making the kernels that it needed, before any token was read; those of later answers are there then.
+    pub kernels_time: Duration,
+    /// From there until the first token was there, or the reading was ended.
     pub prompt_time: Duration,
     /// From there to the last one.
     pub decode_time: Duration,
@@ -180,6 +181,7 @@ impl Generated {
             end,
             prompt_kept: 0,
             prompt_read: 0,
+            kernels_time: Duration::ZERO,
             prompt_time: Duration::ZERO,
             decode_time: Duration::ZERO,
             decoded: 0,

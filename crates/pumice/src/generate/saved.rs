@@ -158,6 +158,15 @@ pub(super) fn save_file(conversation: &mut Conversation, path: &Path) -> Result<
     Ok(written.map_err(|e| of_file(path, e))?)
 }
 
+/// Whether something else than a saved conversation is in a file: what [`save_file`] would take the place of.
+#[cfg(feature = "cli")]
+pub(super) fn is_other(path: &Path) -> bool {
+    let Ok(file) = opened::file(path) else { return false };
+    let mut magic = Vec::new();
+    let read = file.take(MAGIC.len() as u64).read_to_end(&mut magic);
+    read.is_ok() && !magic.is_empty() && magic != *MAGIC
+}
+
 pub(super) fn load_file(model: &Arc<LoadedModel>, path: &Path) -> Result<Conversation, Error> {
     let file = opened::file(path).map_err(|e| of_file(path, e))?;
     load(model, &mut BufReader::new(file))

@@ -40,6 +40,8 @@ impl Generator {
             fingerprint: fingerprint(seed, config.cache),
             notes: vec![note],
             context: config.capacity as usize,
+            // Whatever is asked for.
+            trained: usize::MAX,
             most_new: config.max_new as usize,
         };
         Generator::new(&model, about, device, options, |_, _| {})

@@ -5,10 +5,10 @@ use crate::cli::compiler::CompilerArgs;
 use crate::cli::hub::HubArgs;
 use crate::cli::reading::ReadingArgs;
 use crate::cli::texts;
-use crate::cli::today::{self, Day};
+use crate::cli::today;
 use crate::cli::words::whole;
 use crate::generate::{ChatSettings, JsonValue, Message, Prompt, Request, Sampler, SuggestedSampling};
-use pumice_models::TemplateArguments;
+use pumice_models::{Date, TemplateArguments};
 use std::path::PathBuf;
 
 /// Arguments of `pumice generate`.
@@ -66,7 +66,7 @@ pub struct GenerateArgs {
     pub template_arg: Vec<String>,
     /// The day that a chat template is told [default: today, by UTC]
     #[arg(long, value_name = "YYYY-MM-DD", value_parser = today::day, conflicts_with_all = ["prompt", "file"])]
-    pub date: Option<Day>,
+    pub date: Option<Date>,
     /// Tools that the model may call: a JSON list of descriptions
     #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "file"])]
     pub tools: Option<PathBuf>,
@@ -233,12 +233,8 @@ impl GenerateArgs {
             None => Vec::new(),
         };
         let template = self.template.as_deref().map(texts::read).transpose()?;
-        let Day { year, month, day } = self.date.unwrap_or_else(Day::today);
-        Ok(ChatSettings::default()
-            .template(template)
-            .tools(tools)
-            .arguments(arguments)
-            .date(year, month, day))
+        let date = self.date.map_or_else(today::today, Ok)?;
+        Ok(ChatSettings::default().template(template).tools(tools).arguments(arguments).date(date))
     }
 
     /// What is asked for each answer. `seed` is what nobody gave.

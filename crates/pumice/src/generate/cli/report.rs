@@ -2,14 +2,19 @@
 
 use super::GenerateArgs;
 use crate::cli::CommandError;
+use crate::cli::piece::PieceReport;
 use crate::cli::words::count;
 use crate::device::DeviceChoice;
 use crate::embed::cli::explain;
 use crate::generate::request::rate;
 use crate::generate::{FinishReason, Generated, Generator, Token, TokenLogProb};
+use pumice_models::TextTokenizer;
 use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
+
+/// Less time for kernels is not spoken of.
+const KERNELS_S: f64 = 0.05;
 
 /// The form of `--json`.
 #[derive(Serialize)]
@@ -36,19 +41,32 @@ struct Report<'a> {
 
 #[derive(Serialize)]
 struct TokenReport<'a> {
-    id: u32,
+    #[serde(flatten)]
+    piece: PieceReport<'a>,
     log_prob: Option<f32>,
-    likeliest: &'a [TokenLogProb],
+    likeliest: Vec<LikelyReport<'a>>,
+}
+
+#[derive(Serialize)]
+struct LikelyReport<'a> {
+    #[serde(flatten)]
+    piece: PieceReport<'a>,
+    log_prob: f32,
 }
 
 impl<'a> TokenReport<'a> {
-    fn of(token: &'a Token) -> TokenReport<'a> {
-        TokenReport { id: token.id, log_prob: token.log_prob, likeliest: &token.likeliest }
+    fn of(tokenizer: Option<&'a TextTokenizer>, token: &Token) -> TokenReport<'a> {
+        let piece = |id| PieceReport::of(tokenizer, id);
+        let likely = |of: &TokenLogProb| LikelyReport { piece: piece(of.id), log_prob: of.log_prob };
+        let likeliest = token.likeliest.iter().map(likely).collect();
+        TokenReport { piece: piece(token.id), log_prob: token.log_prob, likeliest }
     }
 }
 
 #[derive(Serialize)]
 struct Times {
+    /// Making kernels, before the prompt was read.
+    kernels_s: f64,
     prompt_s: f64,
     prompt_tokens_per_s: f64,
     decode_s: f64,
@@ -58,6 +76,7 @@ struct Times {
 impl Times {
     fn of(answer: &Generated) -> Times {
         Times {
+            kernels_s: answer.kernels_time.as_secs_f64(),
             prompt_s: answer.prompt_time.as_secs_f64(),
             prompt_tokens_per_s: rate(answer.prompt_read, answer.prompt_time),
             decode_s: answer.decode_time.as_secs_f64(),
@@ -81,7 +100,8 @@ impl Reported<'_> {
     /// The object of `--json`.
     pub fn json(&self, prompt_ids: &[u32], answer: &Generated) -> Result<String, CommandError> {
         let exe = self.generator.executable();
-        let logprobs = self.args.logprobs.map(|_| answer.tokens.iter().map(TokenReport::of).collect());
+        let token = |token| TokenReport::of(self.generator.tokenizer(), token);
+        let logprobs = self.args.logprobs.map(|_| answer.tokens.iter().map(token).collect());
         let report = Report {
             model: self.args.model.as_ref().map_or("seeded".into(), |m| m.display().to_string()),
             device: self.choice.device.name(),
@@ -108,14 +128,18 @@ impl Reported<'_> {
             0 => String::new(),
             kept => format!(" ({kept} kept)"),
         };
+        let kernels = match times.kernels_s {
+            little if little < KERNELS_S => String::new(),
+            seconds => format!("kernels made in {seconds:.1} s; "),
+        };
         format!(
-            "{}{kept}, {:.1} a second; {}, {:.1} a second; {} on the device{}",
+            "{kernels}{}{kept}, {:.1} a second; {}, {:.1} a second; {} on the device{}",
             count(answer.prompt_read, "prompt token"),
             times.prompt_tokens_per_s,
             count(answer.ids.len(), "token"),
             times.decode_tokens_per_s,
             self.memory(),
-            ended(prompt, answer),
+            ended(prompt, answer, self.generator.has_longer_context()),
         )
     }
 
@@ -130,11 +154,12 @@ impl Reported<'_> {
     }
 }
 
-/// Why an answer ended, where the model did not end it.
-fn ended(prompt: usize, answer: &Generated) -> String {
+/// Why an answer ended, where the model did not end it. `longer`: whether the model has a longer context.
+fn ended(prompt: usize, answer: &Generated, longer: bool) -> String {
     let read = answer.prompt_kept + answer.prompt_read;
     match answer.end {
-        FinishReason::Context => "; the context is full: --context makes room for more".to_owned(),
+        FinishReason::Context if longer => "; the context is full: --context makes room for more".to_owned(),
+        FinishReason::Context => "; the context is full, and the model has no longer one".to_owned(),
         FinishReason::Interrupted if read < prompt => {
             format!("; interrupted after {read} of {} of the prompt", count(prompt, "token"))
         }

@@ -7,7 +7,7 @@ use crate::apart;
 use crate::cli::CommandError;
 use crate::cli::progress::Progress;
 use crate::cli::words::count;
-use crate::generate::{Conversation, Generated, Message, Request};
+use crate::generate::{Conversation, Generated, Message, Request, saved};
 use pumice_models::ModelError;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -125,6 +125,10 @@ impl Talk<'_> {
                 let reads: Vec<&Path> = self.reported.reads.iter().map(PathBuf::as_path).collect();
                 if let Err(error) = apart::check(&file, &reads) {
                     return Ok(writeln!(self.log, "{error}")?);
+                }
+                if saved::is_other(&file) {
+                    let told = "is there and is no saved conversation: give another name";
+                    return Ok(writeln!(self.log, "{} {told}", file.display())?);
                 }
                 let saved = self.conversation.save_file(&file);
                 self.tell_of(saved.map(|()| format!("saved to {}", file.display())))

@@ -3,7 +3,7 @@
 use super::super::args::GenerateArgs;
 use super::super::lines::{Lines, Typed};
 use super::*;
-use crate::generate::{GenerateOptions, Generator};
+use crate::generate::{Date, GenerateOptions, Generator};
 use clap::Parser;
 
 const TEMPLATE: &str = "{% for m in messages %}{{ m.role[0] }}:{{ m.content }}\n{% endfor %}{% if add_generation_prompt %}a:{% endif %}";
@@ -118,6 +118,14 @@ fn a_conversation_is_kept_in_a_file() {
     let (_, onto) = told(Some(TEMPLATE), &[], &["hi", &format!("/save {OWN}")]).expect("talks");
     assert!(onto.contains("would be written over"), "{onto}");
     assert_eq!(std::fs::read(OWN).expect("there"), before);
+    // Nor onto a file that is something else; one that was saved is replaced.
+    std::fs::write(&file, "a diary").expect("written");
+    let (_, other) = told(Some(TEMPLATE), &[], &["hi", &save]).expect("talks");
+    assert!(other.contains("is no saved conversation"), "{other}");
+    assert_eq!(std::fs::read(&file).expect("there"), b"a diary");
+    std::fs::write(&file, "").expect("written");
+    let (_, again) = told(Some(TEMPLATE), &[], &["hi", &save, &save]).expect("talks");
+    assert_eq!(again.matches("saved to").count(), 2, "{again}");
     std::fs::remove_file(&file).expect("it was saved");
     assert!(
         log.contains("2 turns")
@@ -135,8 +143,9 @@ fn templates_are_told_the_day() {
     assert!(!out.trim().is_empty() && !log.contains("asks for today's date"), "{log}");
     let args = |more: &[&str]| Words::try_parse_from([&["generate", "--seeded"], more].concat());
     let day = args(&["--date", "2024-02-29"]).expect("a day").args.chat_settings().expect("read").date;
-    assert_eq!(day, Some((2024, 2, 29)));
-    assert!(args(&[]).expect("none").args.chat_settings().expect("read").date >= Some((2026, 11, 30)));
+    assert_eq!(day, Date::new(2024, 2, 29).ok());
+    let today = args(&[]).expect("none").args.chat_settings().expect("read").date;
+    assert!(today.is_some() && today != day);
     assert!(args(&["--date", "2023-02-29"]).is_err());
 }
 
