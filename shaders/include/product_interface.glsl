@@ -13,9 +13,6 @@
 const uint T_b = 0u;
 float load_b(uint i) { return code_element(i); }
 vec4 load4_b(uint i4) { return code_quad(4u * i4); }
-void block_run(uint i, out vec4 v[8]) {
-    [[unroll]] for (uint q = 0u; q < 8u; q++) v[q] = code_quad(i + 4u * q);
-}
 // Whether sixteen neighbours from a multiple of sixteen on have one scale, and are two words or four.
 bool has_code_runs() {
     bool along = CODE_INNER == 1u && CODE_BLOCK % 16u == 0u && CODE_EXTENT % 16u == 0u;

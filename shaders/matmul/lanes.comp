@@ -3,9 +3,10 @@
 // where it is no nearer than memory.
 //
 // A thread sums MR rows of NQ quads of columns; the 8 threads of a workgroup are neighbours along n, so what they read
-// of a is the same for all. With SHUFFLE each reads every eighth term of a and hands it to the others: on lavapipe a read
-// is a hundred instructions, a shuffle one. B_MODE 3 reads four neighbouring columns of b at once, blocks are read 32
-// elements at a time; everything else is read one element at a time. A chain has 64 terms; 32 chains are added one after
+// of a is the same for all. With SHUFFLE each reads two of sixteen neighbouring terms of a and hands them to the others: on
+// lavapipe a read is a hundred instructions, a shuffle one, and two words that lie together are one read. B_MODE 3 reads four
+// neighbouring columns of b at once, and 1 four terms of a column; blocks are read 32 elements at a time; everything else is
+// read one element at a time. A chain has 64 terms; 32 chains are added one after
 // the other, and so are these sums, so that a term passes 128 additions at most for k up to 65,536, which is more than the
 // driver lets the loops turn. Rows and columns outside are read from inside and
 // never stored.
@@ -35,25 +36,10 @@ vec4 quad_b(uint k, uint j) {
 // The chain, the sum of up to 32 chains, the sum of those.
 vec4 acc[MR * NQ], chains[MR * NQ], total[MR * NQ];
 const uint CHAIN = 64, CHAINS = 32;
-uint a_col, row_at[MR];
 
-#ifdef SHUFFLE
-// Terms that are read at once: of each row the thread's own.
-const uint TERMS = 8u;
-#define EACH_TERM [[dont_unroll]]
-float own_a[MR];
-void read_terms(uint k, uint last) {
-    uint own = min(k + gl_SubgroupInvocationID, last);
-    [[unroll]] for (uint i = 0u; i < MR; i++) own_a[i] = rounded_a(load_a(row_at[i] + own * a_col));
-}
-float term_a(uint row, uint k, uint t) { return subgroupShuffle(own_a[row], t); }
-#else
-const uint TERMS = 1u;
-#define EACH_TERM [[unroll]]
-void read_terms(uint k, uint last) {}
-float term_a(uint row, uint k, uint t) { return rounded_a(load_a(row_at[row] + (k + t) * a_col)); }
-#endif
+#include "lanes_terms.glsl"
 
+#ifdef BLOCKS
 // Terms k to k + 31, in the order of k; blocks lie along it.
 void add_blocks(uint k, uint last) {
     float a[32 * MR];
@@ -63,13 +49,35 @@ void add_blocks(uint k, uint last) {
             a[(g + t) * MR + i] = term_a(i, k + g, t);
     }
     [[unroll]] for (uint c = 0u; c < 4u * NQ; c++) {
-        vec4 w[8];
-        block_run(place_b(0u, c >> 2u, c & 3u) + k, w);
-        [[unroll]] for (uint q = 0u; q < 8u; q++) w[q] = rounded_b(w[q]);
-        [[unroll]] for (uint t = 0u; t < 32u; t++) [[unroll]] for (uint i = 0u; i < MR; i++)
-            acc[i * NQ + (c >> 2u)][c & 3u] = fma(a[t * MR + i], w[t >> 2u][t & 3u], acc[i * NQ + (c >> 2u)][c & 3u]);
+        Run run = block_run(place_b(0u, c >> 2u, c & 3u) + k);
+        [[unroll]] for (uint q = 0u; q < 8u; q++) {
+            vec4 w = rounded_b(run_quad(run, q));
+            [[unroll]] for (uint e = 0u; e < 4u; e++) [[unroll]] for (uint i = 0u; i < MR; i++)
+                acc[i * NQ + (c >> 2u)][c & 3u] = fma(a[(4u * q + e) * MR + i], w[e], acc[i * NQ + (c >> 2u)][c & 3u]);
+        }
     }
 }
+#endif
+
+#ifdef SHUFFLE
+// Terms from k to before `end`, four of each column at once: b lies along k, and both are multiples of four.
+void add_quads(uint k, uint end) {
+    for (; k < end; k += TERMS) {
+        read_terms(k, end - 1u);
+        uint terms = min(TERMS, end - k);
+        [[dont_unroll]] for (uint t = 0u; t < terms; t += 4u) {
+            float a[4 * MR];
+            [[unroll]] for (uint e = 0u; e < 4u; e++) [[unroll]] for (uint i = 0u; i < MR; i++)
+                a[e * MR + i] = subgroupShuffle(own_a[i][e & 1u], (t + e) >> 1u);
+            [[unroll]] for (uint c = 0u; c < 4u * NQ; c++) {
+                vec4 w = rounded_b(load4_b(place_b(k + t, c >> 2u, c & 3u) >> 2u));
+                [[unroll]] for (uint e = 0u; e < 4u; e++) [[unroll]] for (uint i = 0u; i < MR; i++)
+                    acc[i * NQ + (c >> 2u)][c & 3u] = fma(a[e * MR + i], w[e], acc[i * NQ + (c >> 2u)][c & 3u]);
+            }
+        }
+    }
+}
+#endif
 
 // Terms from k to before `end`.
 void add_terms(uint k, uint end) {
@@ -110,15 +118,20 @@ void main() {
     col0 = tile_n * BN + 4u * gl_LocalInvocationID.x;
     [[unroll]] for (uint i = 0u; i < MR; i++) row_at[i] = a_at + min(row0 + i, M - 1u) * a_row;
     [[unroll]] for (uint q = 0u; q < MR * NQ; q++) {
-        acc[q] = vec4(0.0);
-        chains[q] = vec4(0.0);
-        total[q] = vec4(0.0);
+        acc[q] = chains[q] = total[q] = vec4(0.0);
     }
     for (uint k2 = 0u; k2 < K; k2 += CHAINS * CHAIN) {
         for (uint k1 = k2; k1 < min(k2 + CHAINS * CHAIN, K); k1 += CHAIN) {
             uint end = min(k1 + CHAIN, K);
+#ifdef BLOCKS
             if (T_b >= 16u && B_MODE == 1u) for (uint k = k1; k < end; k += 32u) add_blocks(k, K - 1u);
-            else add_terms(k1, end);
+            else
+#endif
+#ifdef SHUFFLE
+            if (B_MODE == 1u) add_quads(k1, end);
+            else
+#endif
+            add_terms(k1, end);
             MOVE(acc, chains)
         }
         MOVE(chains, total)

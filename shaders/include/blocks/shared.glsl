@@ -8,8 +8,8 @@
 //   x_place(r)             where the four bytes lie that have the low bits of codes r to r + 3, from the block's begin
 //   x_values(at, r, w, s)  elements r to r + 3, of those four bytes and what is shared
 //
-// Runs of 32 rely on: blocks of 32 elements share one scale, their low bits lie together from x_place(0) on, and they are shorter
-// than 32 bytes exactly where those are nibbles. Longer blocks share by 32 or by 16.
+// Runs of 32 rely on: low bits of 32 elements from a multiple of 32 on lie together, from x_place of the first to x_place of the
+// last quad. Blocks of 32 elements share one scale, longer ones share by 32 or by 16.
 
 // Scale and minimum; of a scheme that has one word of fifth bits, that word.
 struct Shared { float d, m; uint fifths; };

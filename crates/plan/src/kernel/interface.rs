@@ -104,27 +104,33 @@ fn members(decl: &KernelDecl) -> String {
     text
 }
 
-/// Groups of four words are moved as two 64-bit words where the variant defines `WORDS64`: a CPU driver that handles
-/// one lane after the other moves twice the bytes at each step (lavapipe, Mesa 22.3: 14.6 ms instead of 20.4 ms for
-/// y = x + x of 16 Mi floats on two threads, 2026-11-21).
+/// Groups of two and four words are moved as 64-bit words where the variant defines `WORDS64`: a CPU driver that
+/// handles one lane after the other moves twice the bytes at each step (lavapipe, Mesa 22.3: 14.6 ms instead of 20.4 ms
+/// for y = x + x of 16 Mi floats on two threads, 2026-11-21).
 const REFERENCES: &str = "\
 #ifdef WORDS64
+#define Group2_ uint64_t
 #define Group4_ u64vec2
+#define from_pair(v) unpackUint2x32(v)
+#define to_pair(v) packUint2x32(v)
 uvec4 from_group(u64vec2 v) { return uvec4(unpackUint2x32(v.x), unpackUint2x32(v.y)); }
 u64vec2 to_group(uvec4 v) { return u64vec2(packUint2x32(v.xy), packUint2x32(v.zw)); }
 #else
+#define Group2_ uvec2
 #define Group4_ uvec4
+#define from_pair(v) v
+#define to_pair(v) v
 uvec4 from_group(uvec4 v) { return v; }
 uvec4 to_group(uvec4 v) { return v; }
 #endif
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer WordsIn { uint d[]; };
-layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Words2In { uvec2 d[]; };
+layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Words2In { Group2_ d[]; };
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Words4In { Group4_ d[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer WordsOut { uint d[]; };
-layout(buffer_reference, std430, buffer_reference_align = 8) writeonly buffer Words2Out { uvec2 d[]; };
+layout(buffer_reference, std430, buffer_reference_align = 8) writeonly buffer Words2Out { Group2_ d[]; };
 layout(buffer_reference, std430, buffer_reference_align = 16) writeonly buffer Words4Out { Group4_ d[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer WordsBoth { uint d[]; };
-layout(buffer_reference, std430, buffer_reference_align = 8) buffer Words2Both { uvec2 d[]; };
+layout(buffer_reference, std430, buffer_reference_align = 8) buffer Words2Both { Group2_ d[]; };
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Words4Both { Group4_ d[]; };
 ";
 
@@ -212,10 +218,10 @@ impl Words {
         let (input, output) = if both { ("Both", "Both") } else { ("In", "Out") };
         Words {
             load: format!("return Words{input}({address}).d[i];"),
-            load2: format!("return Words2{input}({address}).d[i2];"),
+            load2: format!("return from_pair(Words2{input}({address}).d[i2]);"),
             load4: format!("return from_group(Words4{input}({address}).d[i4]);"),
             store: format!("Words{output}({address}).d[i] = v;"),
-            store2: format!("Words2{output}({address}).d[i2] = v;"),
+            store2: format!("Words2{output}({address}).d[i2] = to_pair(v);"),
             store4: format!("Words4{output}({address}).d[i4] = to_group(v);"),
         }
     }
@@ -324,9 +330,14 @@ fn blocks(out: &mut String, operand: &str) {
         let code = FloatStorage::Blocks(scheme).code();
         let _ = writeln!(out, "const uint {} = {code}u;", number(scheme.info().name));
     }
-    let _ = writeln!(out, "#define SCHEME T_{operand}\n#define block_word(i) loadu_{operand}(i)");
+    let _ = writeln!(out, "#define SCHEME T_{operand}");
     out.push_str(&constant("ELEMENTS", |s| format!("{}u", s.elements())));
     out.push_str(&constant("BYTES", |s| format!("{}u", s.bytes())));
+    let _ = writeln!(
+        out,
+        "#ifdef WORDS64\n#define block_word1(i) loadu_{operand}(i)\n#define block_words2(i2) loadu2_{operand}(i2)\n\
+         #include \"blocks_pairs.glsl\"\n#else\n#define block_word(i) loadu_{operand}(i)\n#define block_begin(at) (at)\n#endif"
+    );
     out.push_str("#include \"blocks/shared.glsl\"\n");
     for name in names {
         let _ = writeln!(out, "#include \"blocks/{name}.glsl\"");

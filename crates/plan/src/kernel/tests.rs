@@ -113,8 +113,9 @@ fn names_and_ids_are_unique() {
         assert!(ids.iter().all(|&id| id < VARIES_ID), "{}", d.name);
         let variants: BTreeSet<&str> = d.variants.iter().map(|v| v.name).collect();
         assert_eq!(variants.len(), d.variants.len(), "{}: a variant twice", d.name);
-        // The plain twin of attention without shared memory and of that by matrix units is `attention`.
-        let twin_elsewhere = ["attention_lanes", "attention_units"].contains(&d.name);
+        // The plain twin of attention without shared memory and of that by matrix units is `attention`, of products of
+        // few rows without shared memory `matmul_f32_lanes`.
+        let twin_elsewhere = ["attention_lanes", "attention_units", "matmul_f32_dot_lanes"].contains(&d.name);
         assert!(twin_elsewhere || d.variants.iter().any(|v| v.plain), "{} has no plain twin", d.name);
         assert!(d.variants.iter().filter(|v| v.plain).all(|v| v.features.is_empty()), "{}", d.name);
         assert!(!d.name.contains('.') && d.variants.iter().all(|v| !v.name.contains('.')));
@@ -270,7 +271,9 @@ fn every_bound_is_a_number() {
 /// Bounds follow arguments at their upper bounds, constants, variants and frame words.
 #[test]
 fn bounds_are_those_of_the_shaders() {
-    use crate::kernels::matmul::{MatmulF32, MatmulF32Columns, MatmulF32Dot, MatmulF32Lanes};
+    use crate::kernels::matmul::{
+        MatmulF32, MatmulF32Columns, MatmulF32Dot, MatmulF32DotLanes, MatmulF32Lanes,
+    };
     use crate::kernels::reduce::{ArgReduce, ReduceColumns, ReduceInt, ReduceRows};
     use crate::kernels::softmax::{SoftmaxColumns, SoftmaxRows};
     let trip_count = |d: KernelDecl, variant: &'static str, arg: &str, n: u32, spec: &[(u32, u32)]| {
@@ -311,6 +314,9 @@ fn bounds_are_those_of_the_shaders() {
     assert_eq!(norm, 3 * 16_385 + 18 + 2 * chained(257, 20));
     let lanes = trip_count(MatmulF32Lanes::DECL, "plain", "k", 60_000, &[]);
     assert_eq!(lanes, 60_001 + 65 + 3 * 939 + 3 * 31);
+    // A step of 256 terms goes through eight quads of columns; 32 steps are a loop of their own.
+    let lanes = trip_count(MatmulF32DotLanes::DECL, "shuffle", "k", 60_000, &[]);
+    assert_eq!(lanes, 236 * 10 + 2 * 9);
     // At the end one output a thread, of 128 partial sums eight by eight.
     let columns = trip_count(MatmulF32Columns::DECL, "plain", "k", 1 << 20, &[(3, 1)]);
     assert_eq!(columns, 1025 + 9 + chained(129, 16) + 2 * (17 * (9 + 1) + 1));

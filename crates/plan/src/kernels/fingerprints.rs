@@ -6,11 +6,11 @@ use crate::kernel::registry::{Compiled, Fingerprint};
 /// Every kernel, sorted.
 #[rustfmt::skip]
 pub(crate) const COMPILED: &[Compiled] = &[
-    Compiled { kernel: "arg_reduce", declaration: Fingerprint::hex("90ab3059599685c5d64059e17711600954d688a8722e15ddd2ffea8636869f4a"), code: &[
+    Compiled { kernel: "arg_reduce", declaration: Fingerprint::hex("4d8743c434ee0e22a212d27e1fbbcbcf5618f378442d6308a04f3e8902afffff"), code: &[
         ("fast", Fingerprint::hex("91309d3c695bd09d5ac8f16b03c006c53b7d789144286a8f5d3200942aa2788e")),
         ("plain", Fingerprint::hex("010050e12180dadb7f4afff03629c047668a680bdacb50f2dbef4f6e1856c92b")),
     ] },
-    Compiled { kernel: "attention", declaration: Fingerprint::hex("4ea0b36e83bfed7bfc69112c55192496681afe2cd7fa2ec7e2c1e6276fbd51c7"), code: &[
+    Compiled { kernel: "attention", declaration: Fingerprint::hex("208539edd642384dade3a853882caefafbc3a9f2f11e85b27ad51faea68cd812"), code: &[
         ("plain", Fingerprint::hex("e03311d931e871d41cf0c5643b2e563c097ff9f2a80b2276c50716fbd490f791")),
         ("plain_w128", Fingerprint::hex("f198ada535b3918ffd380715d6ed5a53fd8ec43145c308279a93fa19a7b98548")),
         ("plain_w64", Fingerprint::hex("6ebba0c5867d66b7e4195b028bba14177275e2beecde83897e1e299dd38a09f3")),
@@ -18,7 +18,7 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("q64_w128", Fingerprint::hex("5726be44fc42dbad69eb633103a29eb4c8a5a825cda583fe666db71fada18193")),
         ("q64_w64", Fingerprint::hex("5221f5f6a8e2a3f2c10b709b0dcb86b6b24a29c85f1eb17dec20e793c5efcdc3")),
     ] },
-    Compiled { kernel: "attention_extended", declaration: Fingerprint::hex("e16f157f6afa094ef1ef6934e174bc43b3c20c37c339acfcbd805e17635d28db"), code: &[
+    Compiled { kernel: "attention_extended", declaration: Fingerprint::hex("ca04e7fec67593a29efafc090d38172b7f5b7efaf77a38efaf19130c596b952f"), code: &[
         ("plain", Fingerprint::hex("579a88cf7982b2015691a98c66c41d22658835a4eb4e4b824842e03ab835e376")),
         ("plain_w128", Fingerprint::hex("073e644aae7dce858131e059361ee42048be012e24f23a7a1d67b47d6b5acb56")),
         ("plain_w64", Fingerprint::hex("d90e9516a4fb349e5945caa643ebaace4edcf10e85ac7de86ddb6192700156df")),
@@ -26,38 +26,38 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("q64_w128", Fingerprint::hex("b3220dbdd59a86428915ed9c9ddfa612d40cde9a93ac0e646f8f9a1f22636465")),
         ("q64_w64", Fingerprint::hex("1920cc4c9cf84af6fcef2d923be30d09cce7e0af3117fdb2444b001bbe4a6660")),
     ] },
-    Compiled { kernel: "attention_grad_keys", declaration: Fingerprint::hex("d16841a1b77ec477dc94dd341b792d6510e714a86eb559d6b77832adabfed6de"), code: &[
+    Compiled { kernel: "attention_grad_keys", declaration: Fingerprint::hex("f79d6cc9c32dfa4f661ebe7bb15264c09c204a440eb53cce3dc92c7fbb104662"), code: &[
         ("plain", Fingerprint::hex("b8da729718b4cfc2f8578c2ecb4c00613cb75e0191aba90b6cdd5126f098bb48")),
         ("plain_w64", Fingerprint::hex("4899d61675d8a9a80b30f6d0136d87d01ce563e247c8d893b87dd40b65836311")),
         ("r32_w128", Fingerprint::hex("c7a9ff8c46257393862a6f2cca338ece6eee76810409a28ebfa318e5d01303d6")),
         ("r64_w32", Fingerprint::hex("af051ae1668e06593c872296bd9be361e487fae29f2fbff85159231cb47a97de")),
         ("r64_w64", Fingerprint::hex("c7d0ec8c75d136735604ef3e2c1bee7fa28c8789aed38abc6b90e33a95666c24")),
     ] },
-    Compiled { kernel: "attention_grad_queries", declaration: Fingerprint::hex("34070ba8a934f9350193bf04adec6936185a9f21d314532e7e7c7fb088913a9d"), code: &[
+    Compiled { kernel: "attention_grad_queries", declaration: Fingerprint::hex("79b8cbb82c1579b186fb792eb724238ac60d2f3b47c767ccd017ce1432e1795d"), code: &[
         ("plain", Fingerprint::hex("20b88939fbecac7d5e16bdecae23ea57d4a0ace6a78378a34109e864308ca4ce")),
         ("plain_w64", Fingerprint::hex("cd8a25b9abfe995bcf2f8a305681f8ea24a4bbe0c5b1965b70a356536472259d")),
         ("r32_w128", Fingerprint::hex("33f3ba42e4ecbf66f17b0d6ee2323c35252f8880a8689152ff677c6b8267707b")),
         ("r64_w32", Fingerprint::hex("7b999a532ac8e190d6b5e765226db3647de643ac4c4500ac79fab9260567fd08")),
         ("r64_w64", Fingerprint::hex("c0076b28db06167cf8fdec9d0b51e45d680cd1cfdd769cb80df0a4dfd488fd00")),
     ] },
-    Compiled { kernel: "attention_lanes", declaration: Fingerprint::hex("b4bde6a076f3f731d6366ad80096187e3e59deff460ec2b5fc33743ce1af80d2"), code: &[
-        ("shuffle_w128", Fingerprint::hex("b8820a6b54d78969eedae07c4f9b2222c0739d506e0f1628b991d51be76f7e2e")),
-        ("shuffle_w128_row", Fingerprint::hex("9de34f0e88d9224d858907ffb0cacb736cb68a4c8a7f721188ee9cc226ed1509")),
-        ("shuffle_w32", Fingerprint::hex("ae73d27d2fdbfc0b90a6ee29c4c3701ebed61096d58f481c86695c48b8d2ee3d")),
-        ("shuffle_w32_row", Fingerprint::hex("9e812c1e8ccfb64134de11edf1e5e860eab4d4ca793174881edb2cf42dbbbddf")),
-        ("shuffle_w64", Fingerprint::hex("053450839e03918402c7492f100ae971d1049887b9ad9e14c10fb1e1793ec4c1")),
-        ("shuffle_w64_row", Fingerprint::hex("e5c9866752c01645abf964b8d20e909f18b1afaca2c168dd5783c77e81e3f822")),
-        ("w128", Fingerprint::hex("7974c1c7c4458ab12c132877876111ee63cb8f2c42eecc53178b7e3d69e891c4")),
-        ("w32", Fingerprint::hex("d2e31034d806d14f55fc49a241b46a55a7db361385a9258d2a843a6a43e45910")),
-        ("w64", Fingerprint::hex("bc54446847bb996a329822a404e3cfa3aab115d6090d9369a21a015bf04256f9")),
+    Compiled { kernel: "attention_lanes", declaration: Fingerprint::hex("631b3cbe4d2e89941f1e1bf78e5f7dc06cb6298a9c58364508b36239b2685bec"), code: &[
+        ("shuffle_w128", Fingerprint::hex("5277dd33def5b5d2959e9eef059754a0766058e0504b607e4cd867693cbb0134")),
+        ("shuffle_w128_row", Fingerprint::hex("92da9ec47b13ca57ba3ee90a1966610cd812d2508c9f2e6c2d8a1ea68d34ac78")),
+        ("shuffle_w32", Fingerprint::hex("c27fd1f654effc85eda014e5f77e29c359dc13869250c1fd5096e695c3bf8760")),
+        ("shuffle_w32_row", Fingerprint::hex("2389132caeb3e5a8072ef6ca5d73ca636f8ad66947fd37c4f946479f246e2d5a")),
+        ("shuffle_w64", Fingerprint::hex("8fe72c04f17fbfcbbc65066c57b7cb7fd82bc8db31632a629f40f232f988bfd6")),
+        ("shuffle_w64_row", Fingerprint::hex("117ff35a7612487e01408b4e2c044a41690f3306bfdecbeb5cdbc843f8e5edf2")),
+        ("w128", Fingerprint::hex("04f55c7f697a5726d92b0319e47ab5893a7862d7f6bee18afd5cd178cd59c80d")),
+        ("w32", Fingerprint::hex("9567a158af1fba66f26dcba757b07f6e9f0991babb24bb15e4e2e013877db18f")),
+        ("w64", Fingerprint::hex("82258f93f6a7085c91ded26c2de3ef66ad109e40950ca30558cc4411db8b1686")),
     ] },
-    Compiled { kernel: "attention_merge", declaration: Fingerprint::hex("64d14b245ad80753189f0a571184c5ef14a4d0374a40d1d5d38204dd0675b683"), code: &[
+    Compiled { kernel: "attention_merge", declaration: Fingerprint::hex("47787e572875eab48792c8fd44ac52277fd7b868130e24f635f9d08c61b235a5"), code: &[
         ("plain", Fingerprint::hex("5ed7f1fef1c665f28b9665a7c53c96feae6a35cd6e63305ab47f59699cc5d038")),
     ] },
-    Compiled { kernel: "attention_merge_extended", declaration: Fingerprint::hex("0511d772b8cefeadc60f96c875b5ebda1b0e06e64ead39a25e48b00c7d87a91d"), code: &[
+    Compiled { kernel: "attention_merge_extended", declaration: Fingerprint::hex("0307925063ce3c673d11e85edebd19b996f0bfb94a84e271d4dfb8657acaf701"), code: &[
         ("plain", Fingerprint::hex("3c0d13b7e76f0a7a924b753763612bf20aaa3f89614c7dee320f93c5dc5f557e")),
     ] },
-    Compiled { kernel: "attention_parts", declaration: Fingerprint::hex("406344e0301d47fd6ec195d478c7537f78ae3f327d9a3a4190ab1464ac0948a2"), code: &[
+    Compiled { kernel: "attention_parts", declaration: Fingerprint::hex("ec446e1cf98cd0917d1d662c82fa28b1762a20b4f6c6fa04187de0ba8d55c495"), code: &[
         ("plain", Fingerprint::hex("986e74d68cee8d101450771231530d8f69536499026095ca5afafc2e5c2c367e")),
         ("w128", Fingerprint::hex("ca1ca7d88c3ef40d4ec05f49f59c9ea24befa5e3e7eba7115b088cce1bb805ed")),
         ("w128_r4", Fingerprint::hex("afb2726faae0d6c99d46fb3a2dc545b5e236fa1a7ed30b653078ac7fd747d67a")),
@@ -66,12 +66,12 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("w64", Fingerprint::hex("9d3eb02aa1dc3238c273b84e756c0b15465b8a20a1591debc4a9785d3af6b385")),
         ("w64_r4", Fingerprint::hex("ed5ac1a0f06c046c884b99051056aa4ac1ef093282282ee0abcd3a03ede12d1b")),
     ] },
-    Compiled { kernel: "attention_split", declaration: Fingerprint::hex("86651922783b92be4cd638a2f088f9a606596f5dce730b4b8e832d7463e0e2a2"), code: &[
+    Compiled { kernel: "attention_split", declaration: Fingerprint::hex("54c487695fef34bf4fe8c5de7aaab394055263fdf8ee7aa0a0b08c4e10070d9f"), code: &[
         ("plain", Fingerprint::hex("fb9887a0142c0af01789d0372f6b7437703edbb072618d1fc271b78165fa2abb")),
         ("w32", Fingerprint::hex("8e737bc115a33d214fb867049db522f323bcd9265200603a159be0725d3fc5db")),
         ("w64", Fingerprint::hex("110f2c0cc78906f64c9a58183fd33c31702bdde71b8dea39a699fe6c63bb072e")),
     ] },
-    Compiled { kernel: "attention_units", declaration: Fingerprint::hex("da8e8f1ee89fc70545ae1abad73aa0d281397ac6349d5be28dbc7433ba14df7d"), code: &[
+    Compiled { kernel: "attention_units", declaration: Fingerprint::hex("65c03515123cb8dcd55c452873dfdebb8d3de9b9aed9eb351d49927128920e6c"), code: &[
         ("bf16_w128", Fingerprint::hex("8ee248c2a887225339022d05aa0f18d2aa6de80f30d67555763830da02d2de33")),
         ("bf16_w32", Fingerprint::hex("58cd1522be9dea7ae8009c81f732a98d6bbbe968c527f649e0337f6c0d46f034")),
         ("bf16_w64", Fingerprint::hex("9c67819c0f0528a7eaa472c45a7f121803cc5e3555d596f01fc540f4316100fd")),
@@ -79,26 +79,26 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("f16_w32", Fingerprint::hex("4c77b1c2491738ae4592ed887e46e0d1723db81ee8f198a3ed0085a477219997")),
         ("f16_w64", Fingerprint::hex("bfe6416cb1ffcd28dc2d4e695e7cfa9670771f72cdb8672bbcb8b30cd46f61d5")),
     ] },
-    Compiled { kernel: "borders", declaration: Fingerprint::hex("9081a35698b0d407ce21738eb3e6bc7f5474801d2a87f211d3172882bb708f0c"), code: &[
+    Compiled { kernel: "borders", declaration: Fingerprint::hex("c9233cc9d93e641a35e399b5d217c9b00e32a8aab7a25dc05b96c6ba083de7cf"), code: &[
         ("plain", Fingerprint::hex("061437d92de04625fa5fbbe5dd7e3912d070270f4d2007d00b1b197002e246be")),
     ] },
-    Compiled { kernel: "conv_direct", declaration: Fingerprint::hex("5a82486db397baa602993973e10b12cb6fd39206c85b3cb6179f3847720ae91d"), code: &[
+    Compiled { kernel: "conv_direct", declaration: Fingerprint::hex("141c2b224a54cb5a24fe8999d6b60eb54f7ba376f4d4145f6e9a34aa04e60f72"), code: &[
         ("plain", Fingerprint::hex("34af5e8db11ef44c1f06bbc4de456fd85cb9c7e8c8d921c2ea34dd0341167847")),
         ("plain_one", Fingerprint::hex("bcbc74356128e521697cfc3a912687809f02defc3f962447d6b163502dba7a1b")),
     ] },
-    Compiled { kernel: "conv_lines", declaration: Fingerprint::hex("9d99edc67a87b7c2901818e49fd4bb1f8a77ff878ca6140ba84577eb7ac815f5"), code: &[
+    Compiled { kernel: "conv_lines", declaration: Fingerprint::hex("fe313a705fd10e0973f49decc1b74a79c9f65f538d7ecfde893da4bd4b38889c"), code: &[
         ("plain", Fingerprint::hex("08b4b8b829876d1aaa4386304b759cdafc5f615bd7199c4046ad0ca7e722b1b1")),
         ("plain_one", Fingerprint::hex("21e15c24c957147572187bc38846a209cdadfac514d2bdfcec87c0ebc5aa4ec5")),
         ("plain_two", Fingerprint::hex("cd2fc239ac74c495a88118dcd9a09a53147422380e87a06d553dacf992b146b5")),
     ] },
-    Compiled { kernel: "conv_shared", declaration: Fingerprint::hex("39a8336fc11096ed7177ce0256335f4fcc3232db76f8174c80a61e8944646cd8"), code: &[
+    Compiled { kernel: "conv_shared", declaration: Fingerprint::hex("21157bf8d44a255b2b3de9639419b5b7426e4bb1e31ef63a83a86754401057d3"), code: &[
         ("plain", Fingerprint::hex("016c75bb7a44daa906a49eafbb4b3eafcade3ba6ccc2746d3bd62644a4764a3a")),
     ] },
-    Compiled { kernel: "conv_spread", declaration: Fingerprint::hex("62174de2620ca1e5af9067fcb06589b0f51b9351c2bf11451e680c9d0ed9c743"), code: &[
+    Compiled { kernel: "conv_spread", declaration: Fingerprint::hex("bc2e1ac0542ea3cd9932550228ce96bc8c25e8e84c11c2979ccc1053e29c58be"), code: &[
         ("plain", Fingerprint::hex("e19810e147a05c6e957cba12a47a9c2d972f74623ee93c8d3d500e33742fe52c")),
         ("plain_one", Fingerprint::hex("cf1f98f55671577ca101a5ceec74812b1abf71006dbd8ccff4180a39e97338da")),
     ] },
-    Compiled { kernel: "conv_spread_tile", declaration: Fingerprint::hex("725be279d70cc72be88c6580bf4ac8890d7e8206d8dd42cdb7c34113d964189b"), code: &[
+    Compiled { kernel: "conv_spread_tile", declaration: Fingerprint::hex("82e0d15b24cbad3d020ca0ba0be5c80669de35e04f4f76c15e1b6d8793617c2c"), code: &[
         ("bf16_t128", Fingerprint::hex("e9dabd534bb9b36d792962e90be0a1b8bbf5b79e3f6b92f1672fcf94f6b7d9d3")),
         ("bf16_t128x256", Fingerprint::hex("d6d9cf88618d035aedeef78aa8aff75a60ecef0108ce8d8702d82e4242b5bb24")),
         ("bf16_t32", Fingerprint::hex("fbbc9aa94036e49df68ecc43533afdb7aedb923a7c43efdb4c22b5de622dc076")),
@@ -112,7 +112,7 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("t64", Fingerprint::hex("e65007399c9b194de8c1b6833ee3972955a8aa15ef447991400bce05c0242cb0")),
         ("t64x128", Fingerprint::hex("340d9920d79751eb677540cd8cea0e7c63b088e8c207a5bd44e999895803e765")),
     ] },
-    Compiled { kernel: "conv_tile", declaration: Fingerprint::hex("68aa0ee236dc4ff9576c1703b00bbceee9744573c0f3ecbce0a8cdcf8e2c0733"), code: &[
+    Compiled { kernel: "conv_tile", declaration: Fingerprint::hex("6513cce0d11cbd531fb6dc0fb38696dc6ce796c4f79e8564dd56c7e619582d65"), code: &[
         ("bf16_t128", Fingerprint::hex("940ec1e043157d0c6aba71a4b6d56b2b7b82683de6b90060c5002f889d55a8c2")),
         ("bf16_t128x256", Fingerprint::hex("b463e22d8bf18496a951e65dc6757cee70879d40b81a2e2857a7955a2ede98d6")),
         ("bf16_t32", Fingerprint::hex("fc300111fd765783c4011fed4d86162acf440e5c28ab63ca156eea34745a3f42")),
@@ -128,83 +128,83 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("t64", Fingerprint::hex("1b31e812ab8c7383871aa0fa6b6109d46f67f3ca0cb62dbf7d62174c30231b5a")),
         ("t64x128", Fingerprint::hex("52d45cd690e21f4c96d115b3c51f6d7c1b58aa3e323d56bd7eb7f719145650a8")),
     ] },
-    Compiled { kernel: "dequantize", declaration: Fingerprint::hex("c12e100fa662fb8e75b2c13b6dee2279533631b6e853df095e2406e0d7ee8a96"), code: &[
+    Compiled { kernel: "dequantize", declaration: Fingerprint::hex("860350d3298e1e1b11436e2c967ff19ded4333ebff0c11aa48a6d5d987a833ea"), code: &[
         ("plain", Fingerprint::hex("599439390fdb1d6ffbe5d11f671d6641e20b958a6215beaf7e9dbc7541ddcf94")),
     ] },
-    Compiled { kernel: "dequantize_linear", declaration: Fingerprint::hex("4e64a9282ef871b468f7bd97163cd108638cb70478637e79f225abf45df34630"), code: &[
+    Compiled { kernel: "dequantize_linear", declaration: Fingerprint::hex("bde49abdd4a49c9aface55d7c3155401c7ddeebba3e158b7a35b21fe086e77b7"), code: &[
         ("plain", Fingerprint::hex("1d9999b29db964d27b1880459c5d47ce8f5a7e0f500d5279724496e7e960737b")),
     ] },
-    Compiled { kernel: "elementwise_flat", declaration: Fingerprint::hex("43ec77a9e9383e430e0390aebe910357871481812dfbb8e10cc4635c5b1dcfd1"), code: &[
+    Compiled { kernel: "elementwise_flat", declaration: Fingerprint::hex("e9b9b276103f5911549d1e7d8a36c7aee92756a0b59c12d1bfff69973478c80c"), code: &[
         ("plain", Fingerprint::hex("7b51a7d74e4c5fa9ea4e9fccbd4a70e37ed5ef8ac2f95ce843e7f2b9fd0597b6")),
-        ("words64", Fingerprint::hex("c2456edd374110b522b811ee3fbc2554131acfe4d35619187cccd9ffde61e3de")),
+        ("words64", Fingerprint::hex("cb77b9df70df8e8795977326d432154d6f59a8651a873d306bfbcbac4d33ebce")),
     ] },
-    Compiled { kernel: "elementwise_runs", declaration: Fingerprint::hex("a55edeeb5b8ed1852338d0120658cf1c9cd92c712259dcff3342a1e2f9cf9a40"), code: &[
+    Compiled { kernel: "elementwise_runs", declaration: Fingerprint::hex("d2b76a76eecbcad5093a252aa1a9fc6f334a432e987bbbed8c444848b8948952"), code: &[
         ("plain", Fingerprint::hex("1d8d8aea7caa8768f43e510e83784b7fa42777c79680eba1e3fc0bbff4e6d741")),
     ] },
-    Compiled { kernel: "elementwise_runs4", declaration: Fingerprint::hex("d990d6146eb81e1981ac533c750a1d5e6738957f85c9f75182920315736640ca"), code: &[
+    Compiled { kernel: "elementwise_runs4", declaration: Fingerprint::hex("cfd4e32c1316570c967a32617511dc86b737c8ff86e381cd6d2ee08b111f2919"), code: &[
         ("plain", Fingerprint::hex("540dbd736d8dc47c7c72b6ca1a0e96cae1268c11d6233f9b907aa3900516d088")),
-        ("words64", Fingerprint::hex("87c3c6de7781eb4c70566701e5fb5dea7b2bf33d0d23fc5ec4ad7195cde2d0ed")),
+        ("words64", Fingerprint::hex("730b16a2a826af9fd25427526ec380dcb690d7fd03cdc9e4128573b3f4be2d75")),
     ] },
-    Compiled { kernel: "elementwise_spread", declaration: Fingerprint::hex("ec4720c5bdb2615111b5fd8af15fd4bbc8cbd93c6a54060a092072fe5f48ce81"), code: &[
+    Compiled { kernel: "elementwise_spread", declaration: Fingerprint::hex("962198452500c2002d619b160aa39e2843c41abaf22e1f48f74b29f82c064105"), code: &[
         ("plain", Fingerprint::hex("9a80ec6fa4ff501729905ed3b6d581cae840e223f0de53143e7f4f80488f6a0a")),
     ] },
-    Compiled { kernel: "elementwise_strided", declaration: Fingerprint::hex("525e6e2049e6708824e5e866a6330e1dc7b561533c3a4ca196f5e3f17d6df1f5"), code: &[
+    Compiled { kernel: "elementwise_strided", declaration: Fingerprint::hex("964763594d583d445ad73474145a333e959e2097eb98976ecc18ea874357271a"), code: &[
         ("plain", Fingerprint::hex("10d56e6cf021698c49cc7e111b0254fed468ad3ff42716b02c3da23263091469")),
     ] },
-    Compiled { kernel: "elementwise_strided4", declaration: Fingerprint::hex("0d70532db15833c92beb68a51f1501f8944af2e1266e997c22fe388011edbb2f"), code: &[
+    Compiled { kernel: "elementwise_strided4", declaration: Fingerprint::hex("12026ef68a4f2415f1a1921e3ebce81d14b7e57a064d1d3f260f66b5538e1c98"), code: &[
         ("plain", Fingerprint::hex("7e9c203557db86f7a0e2e8c2de51fd5aac5299ef3ab629b690cc9e3650c12e98")),
     ] },
-    Compiled { kernel: "elementwise_tiles", declaration: Fingerprint::hex("012a4027e06aa402808b3e7502bd18d29f5e1717b6f06fcb2e0f25209fffa438"), code: &[
+    Compiled { kernel: "elementwise_tiles", declaration: Fingerprint::hex("09a08e0b18ffaae1eaae0b05b1f0f6af871287003e6e44c04746f13e6cf7df2b"), code: &[
         ("plain", Fingerprint::hex("b7e38a231d9a1afe69eba5628702afcf81ca607e27f2c80596cdf38ffa2762f2")),
     ] },
-    Compiled { kernel: "expert_rows", declaration: Fingerprint::hex("4e35cdc958847bfc28e0671406f24c8745da6dba514d9c0efd734928dbe95be3"), code: &[
+    Compiled { kernel: "expert_rows", declaration: Fingerprint::hex("6398a4b2ebf379bd7c208233288416d06cbdd08556550466d4d97e04599de00c"), code: &[
         ("plain", Fingerprint::hex("336af1e8b637b82784e05d2a50667202076739beb04392d44dc8fc2301279cfd")),
     ] },
-    Compiled { kernel: "fft_chirp", declaration: Fingerprint::hex("2bec4933cfac4f719e9d712ad557df9e649a35fd4ca3ed2f418603ec150d812e"), code: &[
+    Compiled { kernel: "fft_chirp", declaration: Fingerprint::hex("ac95beffb0579cdc7fdef2acfff7a29d6afe139f52a834aee9b14bea03df11f2"), code: &[
         ("plain", Fingerprint::hex("6088eed133c607917f793933137b9332b8c00639429cf7471a7c058873819340")),
     ] },
-    Compiled { kernel: "fft_pass", declaration: Fingerprint::hex("41e65eb1f7ccadb5354b7ed752de122f39d19fac930158007c046e035f08b4ea"), code: &[
+    Compiled { kernel: "fft_pass", declaration: Fingerprint::hex("ef796a04ca655fee134d19388b28d03221eadccf3fa8e3bb2d9bd6d28be18648"), code: &[
         ("plain", Fingerprint::hex("3051916ea8766514e8fc9621713d64bc5e3026e82adaed36e8368fe46c0122f0")),
     ] },
-    Compiled { kernel: "fill", declaration: Fingerprint::hex("307caa4cd79af638c93a51184602af616e0aafa2cf8022677e7e9c74e90780d3"), code: &[
+    Compiled { kernel: "fill", declaration: Fingerprint::hex("82444aecfb36ecad78857a989a05931cd7192e6808667c0040fdab5a7969c94f"), code: &[
         ("plain", Fingerprint::hex("2cb1313831abe55f9181d57398363beaecba02d6aaac7b77ad1e9b17fda9db26")),
     ] },
-    Compiled { kernel: "found_count", declaration: Fingerprint::hex("8abcf603b02a367c0b576389d9a5de06b6fe948167ef62bf3517292b49e671eb"), code: &[
+    Compiled { kernel: "found_count", declaration: Fingerprint::hex("24c27ebb4c573564b891cec9487dc70e9b4ba20b8c987452e068aeac12749531"), code: &[
         ("plain", Fingerprint::hex("848be285e07f5703936f48cf5a49a4e433c3942b0441232e17d5e92d72237af1")),
     ] },
-    Compiled { kernel: "frame_advance", declaration: Fingerprint::hex("d6b06c4a029a965daa29231d6e031ba33534ab82192778687cc4b33f6f1cb56b"), code: &[
+    Compiled { kernel: "frame_advance", declaration: Fingerprint::hex("10690cee06b49ec47fbcfec1d93adfe526ded7709dab0429ea1bcf089e728ea1"), code: &[
         ("plain", Fingerprint::hex("741203432c7620c804125c1a6a8e5f9e845644bb5be03845ab78ad75315ed443")),
     ] },
-    Compiled { kernel: "frame_count", declaration: Fingerprint::hex("a03af32ce76ecab2cc8471a62484278553c477c496b39f807c6de6909ea3b4e7"), code: &[
+    Compiled { kernel: "frame_count", declaration: Fingerprint::hex("df8cf65e8b90adb06e569363d25a091a2f91850b38bcfaf265ff69f99cf18485"), code: &[
         ("plain", Fingerprint::hex("e87046785aa08834f8ab395e94dd79c12cead439b9b2bd1fceea9c1a4a2439ff")),
     ] },
-    Compiled { kernel: "frame_find", declaration: Fingerprint::hex("c7c09888c707f8b499056de5f8b1277704935bbd21cba6d6f1b1dd78270a7d1c"), code: &[
+    Compiled { kernel: "frame_find", declaration: Fingerprint::hex("c0894ab6bb6914fa0e60ccd5342ae63bb6afbee46f356b3ee086d693050c8629"), code: &[
         ("plain", Fingerprint::hex("0d0eafcf5da1954a78ecc7ba1d51134860b65db44ed29038c9c8eb88ee8d59fb")),
     ] },
-    Compiled { kernel: "gather", declaration: Fingerprint::hex("6230e7f0a4e96bb810c01f7b286ad1777960340c397157bf0239899a4fe70e20"), code: &[
+    Compiled { kernel: "gather", declaration: Fingerprint::hex("3d323bbb5a3a2b37aa55a753eaec1d7f2592228e860492a2e821858f58a9971a"), code: &[
         ("plain", Fingerprint::hex("12edba60f71843762580d0043e80f4fb78918a0e678cf108b3012512f041f398")),
     ] },
-    Compiled { kernel: "gather_codes", declaration: Fingerprint::hex("9bedf065e37b505618f83d00f9f95d69937d07ab4b15be4cf68b498070b93e90"), code: &[
+    Compiled { kernel: "gather_codes", declaration: Fingerprint::hex("69952327b92c4c52a9e19dc0aeea73453f5707c5b33669a8bbb7562e0c553294"), code: &[
         ("plain", Fingerprint::hex("2f26778245dd6cc803a642a05fb18f7d7d41bd2fb3ba3d313ed408ee1925b41b")),
     ] },
-    Compiled { kernel: "gather_tuples", declaration: Fingerprint::hex("798ebd2d6234f3d819fae3f43792a1ad550f8d728784fa26c89b67bfa3cbac00"), code: &[
+    Compiled { kernel: "gather_tuples", declaration: Fingerprint::hex("4695ee94fdeb21f20caddc96b3ec32592a58a35e6e8287eda009999fc23c53ad"), code: &[
         ("plain", Fingerprint::hex("60cd0ab1eaac2ba5cf02ea305b2138a67cb9986c301d58f560f5a836c6fd42fc")),
     ] },
-    Compiled { kernel: "gather_words", declaration: Fingerprint::hex("bdc259f5386689b569fd116e49b50c49abddd4477eefcec4cef0ad1b3c58d224"), code: &[
+    Compiled { kernel: "gather_words", declaration: Fingerprint::hex("2c3975ad78a94bf67cc15a4459e2e3546b9ed88e74326b2803dda91bb2c7614d"), code: &[
         ("plain", Fingerprint::hex("ffacae8aac8e3baba08eb260566b3e8ca75f092a472973f2a2356d3b6a9035c4")),
     ] },
-    Compiled { kernel: "grouped_matmul", declaration: Fingerprint::hex("dbc95093e3016b926432db8b88e9ca950fbadec1bc768ad7798da359d700a58f"), code: &[
+    Compiled { kernel: "grouped_matmul", declaration: Fingerprint::hex("015d92ab18c13d6430fe8161227090d6c6e32a067a310020169d4a1a7aed7571"), code: &[
         ("plain", Fingerprint::hex("d7d86446e61c078c319907ebf2ab85a58fa1d602294f52d59c7c52779c2bbb26")),
     ] },
-    Compiled { kernel: "grouped_matmul_tile", declaration: Fingerprint::hex("bbe7a98d99e085ff0b2f393bcfda6bdc2cd897d51b9902d35d32aa56138d150c"), code: &[
+    Compiled { kernel: "grouped_matmul_tile", declaration: Fingerprint::hex("6d8dd177692f4a6f36dac7c6acc4a863569edd6ac25680da933c42ab91894995"), code: &[
         ("plain", Fingerprint::hex("7b5b32de967cec91b05232a18789aa1f5ac0e6a56391e2af9555c93c1d073b3a")),
         ("t32x128", Fingerprint::hex("d3af99e16e19e1b13780266349034e61b1908c4eb69560686f8874a96d1ba1db")),
         ("t64", Fingerprint::hex("f225471038886671efb58d8dc749b4d82c7230a06a9bea7f9a3efcb910be4df9")),
     ] },
-    Compiled { kernel: "kv_append", declaration: Fingerprint::hex("906612f3b8a3b18f4cb7a359ad5c8806ebb76f70f71247321b50a20bb91850c6"), code: &[
+    Compiled { kernel: "kv_append", declaration: Fingerprint::hex("f5451e09bd8822a0a23860cc2130c6267ae3dd8ab3ab25f4cee8abe4f11964ad"), code: &[
         ("plain", Fingerprint::hex("23091e3d086d47233ec523732d38e1b02bc9009f753bad1fd956d85a8eaecaa1")),
     ] },
-    Compiled { kernel: "layer_norm", declaration: Fingerprint::hex("acff564de02e565320808db351268997c57d3b8894eed41fbe292bc5feebee38"), code: &[
+    Compiled { kernel: "layer_norm", declaration: Fingerprint::hex("7c0674681adc2b83d540dfc0b17e7b8bc77dc2582c6bbeb603312d4934900afa"), code: &[
         ("fast1", Fingerprint::hex("47dec37ae66e3bda3e15fdd90c3e467a0cac7557a6a7da7903cbe846d936a1fe")),
         ("fast16", Fingerprint::hex("7becd9887fa8a7147023dfacc34971f3ea8128110c9c2b2a051631208b4af351")),
         ("fast2", Fingerprint::hex("aba1dd7a37cd7602ed1a6cf0e02c42866cd7e6cf1a3a8ff956b5cb64d1e19d79")),
@@ -212,24 +212,24 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("fast8", Fingerprint::hex("225e4b035e3b5e3a76caf8aff88b042382674fc6154c92fb660b311eb565e732")),
         ("plain", Fingerprint::hex("8e45cbbac062bc3a9767649e1cdd11092b58a9fac7ab9a4c2df2fc596584b941")),
     ] },
-    Compiled { kernel: "linear_recurrence", declaration: Fingerprint::hex("fa98fda4978989c38110e1f5f957e2abaf333007befbd33473f6255978ae5120"), code: &[
+    Compiled { kernel: "linear_recurrence", declaration: Fingerprint::hex("5e7a21259ab221b00cc5b8dbdaf076c5b0794d9ee7de27bc1c44998d8a7b21e8"), code: &[
         ("plain", Fingerprint::hex("921ac23d884935c8974249241625796f9778c9365f99a097ae0f905d8e78c9e1")),
         ("plain_16", Fingerprint::hex("2f7b5b63918c40248dc67b820812b0351e89d38c1c4cea70e50d39d79ceb5c8b")),
     ] },
-    Compiled { kernel: "matmul_codes", declaration: Fingerprint::hex("02d3debe71a32041d8043e5d44b9fc372b7f78f71e2c8b86f9befffe2df1bcac"), code: &[
+    Compiled { kernel: "matmul_codes", declaration: Fingerprint::hex("739523e0903c3638d19a83e6911317c01ba85071862ac2b90bd1101b07a07441"), code: &[
         ("plain", Fingerprint::hex("c8264d0ab0cf768b3f8d3cca54b7269a9eb60b5f76584ee8f81022e1adf3949d")),
         ("t64", Fingerprint::hex("c97905168aeb480612d5105a4e679a5888551083a12c59aae370582549277e96")),
     ] },
-    Compiled { kernel: "matmul_codes_dot", declaration: Fingerprint::hex("56e41c41a4c97eac687a3550c97508b7ba84cf90335b620d15849c7d6675df4d"), code: &[
+    Compiled { kernel: "matmul_codes_dot", declaration: Fingerprint::hex("970d71ab109ca62b50708eef8cb5b42ab9407cf9159cef9e6ab7db82e45c9ef3"), code: &[
         ("plain", Fingerprint::hex("7a530f25fe00a1cf680f8a818ae46dbe0c1f615e498f67df7c5330fdfcb53725")),
         ("plain_m4", Fingerprint::hex("d4e73af33356ca29cd8c48616f8751bdd26942e507bf0163fff2e327f8acd3b9")),
         ("plain_m8", Fingerprint::hex("31ac93feb7f5344dac66444cac05f8ba4a2a3033613956863cb4fbb05fe7fc99")),
     ] },
-    Compiled { kernel: "matmul_codes_lanes", declaration: Fingerprint::hex("9c3556cdf07be904e3b39900e91cf0b0b704669357e8f1e763bd77c17f162eff"), code: &[
-        ("plain_row", Fingerprint::hex("03d46158165f21d7b7028e181e3c6a808f2554132d708fe55dee356293d06fff")),
-        ("plain_small", Fingerprint::hex("a680c36b366abe1316a77b115acac088419befea2f8e3f20ef0458017490d4ef")),
+    Compiled { kernel: "matmul_codes_lanes", declaration: Fingerprint::hex("7e708c8a66170725ec0924fcadb69376accc840931adf4351dd251af747cc0d0"), code: &[
+        ("plain_row", Fingerprint::hex("538c34e0415ef90e09ac7b1568fc89c0edf121f0dfef3250f42df45998b83024")),
+        ("plain_small", Fingerprint::hex("b4cb587cf6cc9d1e50d3dd3120b0af2badd0e0b03cf35a1b149bc71d37f92122")),
     ] },
-    Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("3bf3ef653cedc38baffecc5bed8e35be1dc7df0542d72f62d8eb8199192feab3"), code: &[
+    Compiled { kernel: "matmul_f32", declaration: Fingerprint::hex("7011d60f3b236916dfb144e010081ccecebec28fcf98fd2d1e93ce1437baf2bd"), code: &[
         ("bf16_t128", Fingerprint::hex("4a06f1f2f344a1628b30bc29de6d74931e14cefe18973ce53e0114dc12718d6f")),
         ("bf16_t128x256", Fingerprint::hex("32df949b6813ff959d7f1b543aac14eb19c4a35e11beb049a5669fb4545d2654")),
         ("bf16_t32", Fingerprint::hex("4ade33a2d9487690a571bc82069695e18e394717903282562531fc2c07106d3f")),
@@ -248,12 +248,12 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("t64", Fingerprint::hex("0cc7243276e8fc3446af1ec6e0e079e16db24a7ea4d7e186eaa495debad61567")),
         ("t64x128", Fingerprint::hex("3b6cc8023ef245210abf29848d319408a58933f7df00657dad838b1a5feef511")),
     ] },
-    Compiled { kernel: "matmul_f32_columns", declaration: Fingerprint::hex("4c7d23afa3e5e7af76fd618136398e789775c74cb4b5a2fa2c9679fc58f49b36"), code: &[
+    Compiled { kernel: "matmul_f32_columns", declaration: Fingerprint::hex("aa8aa28593f893042ed3ee1bb8810b27128ad570615b89d9c408eea9f8c63499"), code: &[
         ("plain", Fingerprint::hex("15e5196cdbfb8574cd4d36ce0c6343642695529424dfb81391781ae854efd90e")),
         ("plain_m4", Fingerprint::hex("98f263b94ca66ea609dd8956a04714f03ee9858b337fa9d5bd023f659ddf6da2")),
         ("plain_m8", Fingerprint::hex("14fa8d64e98cb847983e4a0bcfe55cbf64bfe5364b0f3a9cf1ea6d4c9e1ced82")),
     ] },
-    Compiled { kernel: "matmul_f32_dot", declaration: Fingerprint::hex("e0c7aa5240a784a38b6554aee5752a3875c62b1e6377e6f120639fa8ca13f1f3"), code: &[
+    Compiled { kernel: "matmul_f32_dot", declaration: Fingerprint::hex("6f6571cd33db57db4fda4a194b23a91d4bb2374dd78db9ea77612a6b20d8452a"), code: &[
         ("native", Fingerprint::hex("0202e3e52b2fb0518f70f5cf04e554c12b3e225ea6323e39ddf46477e8e5f27a")),
         ("native_m4", Fingerprint::hex("dd064c0f186692cc002874e1a4b5afc70549ffb12190c3ab909067f308c5d068")),
         ("native_m8", Fingerprint::hex("b6739602e9d9e51d5ccca4e6e73a4c6ba4535d316d29e91bbdc96dd3e7d361dc")),
@@ -261,73 +261,77 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("plain_m4", Fingerprint::hex("a62082bba86717c138b4ac96d9fb81a70ea6e0e3a543a15cf1fb57dcb8fe20de")),
         ("plain_m8", Fingerprint::hex("a91eb2f2e48e02837d6a1977f0744ca0a542c9576902bd56a6b4e6c0a3aab1a8")),
     ] },
-    Compiled { kernel: "matmul_f32_lanes", declaration: Fingerprint::hex("e909ca69c85ccfbb10807f5046302670f7546385b1c730644139db388d499a05"), code: &[
-        ("plain", Fingerprint::hex("4e770ef92129f52cc5fc0a5ea410a948c0682b14796ca933ad45f0caccf1aaf8")),
-        ("plain_row", Fingerprint::hex("3538616fc2a0705565becfda3515fe16cfff15e4075509a0a961b42a98cb81fc")),
-        ("plain_small", Fingerprint::hex("95f66bc52d118e5102002c6a3fc2c6a4df7ec166296b16e09128e2de2089bce5")),
-        ("shuffle", Fingerprint::hex("4b59bbf3ae37e55daba955e274efa2bcb449db5799c9aa94e73e2e6d16f60298")),
-        ("shuffle_row", Fingerprint::hex("58c0e1ff8399a063af617570c4edb2b7a2ea4931266dd803fe1a68512974b635")),
-        ("shuffle_small", Fingerprint::hex("f3562be57085fcd49a5ff4af1eb120ff25be5a763fd23ce5e5da110afc1de55a")),
+    Compiled { kernel: "matmul_f32_dot_lanes", declaration: Fingerprint::hex("9b17f5f699b641e3aa6bed797600375367ebb3a58175c7b34dbe1d3b8aaa18bb"), code: &[
+        ("shuffle", Fingerprint::hex("30ad5bbbb8ef94127b762493ed52d9490bde4a2605d3358b9b19b608a6dbfae9")),
     ] },
-    Compiled { kernel: "moe_router", declaration: Fingerprint::hex("e70a2837f2b5869e6622533dca1b349af6fdb7bd39fbc49d5ab79748b8f089ad"), code: &[
+    Compiled { kernel: "matmul_f32_lanes", declaration: Fingerprint::hex("8a85ea2858cf0356a099a9641196cc893b2e3da2e170e48dc3539269f77fc0a8"), code: &[
+        ("plain", Fingerprint::hex("5a58ec7f760b17565d4d2c115a50c75feb5ac6eadf812357146dd0b7e0915536")),
+        ("plain_row", Fingerprint::hex("334c2c419b926ce1e0ef44e3b2fd7471291317ead12f47d86a79e0efeebe1d59")),
+        ("plain_small", Fingerprint::hex("ddbada229414268ad48e654c5df832807190416dd0944d8b1726d9c7f6a13bdd")),
+        ("shuffle", Fingerprint::hex("79390035e3f20dc71a4bc9fe1de57a9456560a771c08da14967c31df2daca3e5")),
+        ("shuffle_blocks", Fingerprint::hex("e310c6c1ad0310266b82119f40cf6a4cf382bc3295987d5b6e95dac36ec4b9c9")),
+        ("shuffle_row", Fingerprint::hex("e7652e5751fae5f3e2e260ed9396f4937478239a7b89710f7651c80c1e6be915")),
+        ("shuffle_small", Fingerprint::hex("86d1897302bd1921bfe58fc94c330990065002c3850ca47b3ab2387d05191d6b")),
+    ] },
+    Compiled { kernel: "moe_router", declaration: Fingerprint::hex("16d2515fc6a9780d32783e2079ecace3aa5a9b93ab19e269bbb8216edfcffc89"), code: &[
         ("plain", Fingerprint::hex("3d049504ee1fd233baf90c71f19d00e95ca6648611ad0e4abf8eafe8491ac3dc")),
     ] },
-    Compiled { kernel: "norm_grad", declaration: Fingerprint::hex("927292b331a61751f338dbd53f6bd20fd2baed29801e17587a66c980baeffddd"), code: &[
+    Compiled { kernel: "norm_grad", declaration: Fingerprint::hex("46c271c733272169dd7e2faa70d1de7f1a27a900bf32add84e564443567c4843"), code: &[
         ("fast1", Fingerprint::hex("6f37dd2a4fc3880b0f9ea63682e39a7f615e7414c52bb409ab55d88c19581579")),
         ("fast2", Fingerprint::hex("e641ddfebd8016b3c3aa59c086057f70dca9cce4ab6c5498da33e16359747534")),
         ("fast4", Fingerprint::hex("46ef00ade70244f1b6ef1c4846761751e6b0797b8d3ac1c90287daa715341b53")),
         ("fast8", Fingerprint::hex("8c12ba23fc2865b7bca8797c1d155b21c76871d08d92f907d03b5ac779716e6d")),
         ("plain", Fingerprint::hex("bf55d860fc8a841511c9957a3f9cbdf9a1ecec862d96533c5e977ad175b4bbbb")),
     ] },
-    Compiled { kernel: "norm_sums_columns", declaration: Fingerprint::hex("09621507c87780437d64a63f84b18fcc33a8317212607563ba1bf62122227856"), code: &[
+    Compiled { kernel: "norm_sums_columns", declaration: Fingerprint::hex("0729024ca956d40f34025951e28530745e956093189e166d0250936e9e14dd8e"), code: &[
         ("plain", Fingerprint::hex("fd042b96652973f981611e6ba03749a21bb7c86f9dbd88e4ecf2f517bfe0075a")),
     ] },
-    Compiled { kernel: "norm_sums_rows", declaration: Fingerprint::hex("99dab2e7abb75829a33f4dbfd43b6ea912b37e6d4b2bd0583ee0dfe67255358c"), code: &[
+    Compiled { kernel: "norm_sums_rows", declaration: Fingerprint::hex("e1db3ba5073f7abbd28b30086d260ceeec41fcaf6065d04d3abdc4702ccf287e"), code: &[
         ("plain", Fingerprint::hex("7c97c901e9a1af57aaab35b765824b5b300d5176158b610b26464a567ca9c7ad")),
     ] },
-    Compiled { kernel: "pool", declaration: Fingerprint::hex("a53acb0d0fc8d5db5914f5c27a47630ea26d44b9ca058d4d37fda495ee392a57"), code: &[
+    Compiled { kernel: "pool", declaration: Fingerprint::hex("b753cebd7d42faf48aa887f2f345fbd0a2481e4cd44f1a83c0250807297972c1"), code: &[
         ("plain", Fingerprint::hex("e537e5190b637d373fb267f82ee0ac4f4bfa6a44c94abddea627594c2853d993")),
     ] },
-    Compiled { kernel: "pool_int", declaration: Fingerprint::hex("eab1ed8d107d8c59514b18ae3b924e75dc559b084e191bc4f5bf31a8cb282c80"), code: &[
+    Compiled { kernel: "pool_int", declaration: Fingerprint::hex("6f7a062b24b8e9eded5eb8d0ab21eb8d7d3bf07cd4784d9fc7fde839176bee34"), code: &[
         ("plain", Fingerprint::hex("a09f60935dedd255fcda4539e95a017f447bebb3898dcc1733a0a0756296e4a6")),
     ] },
-    Compiled { kernel: "pool_places", declaration: Fingerprint::hex("d89588487887a88f5badd3e1d98b216bce647f94f395468d5c833d8ccf112838"), code: &[
+    Compiled { kernel: "pool_places", declaration: Fingerprint::hex("1f03c1a344fe87dae3d67d1ef33cc0c8fe30e5a8f002ad6627833b3a20b5b961"), code: &[
         ("plain", Fingerprint::hex("d60dcfcc90ac73033576a75f1c2af8424149368eaab25849fd5cb8785f4c4d5c")),
     ] },
-    Compiled { kernel: "pool_spread", declaration: Fingerprint::hex("557fddeb7624338e2ab7271e250bd615ecb06f6415876d67e7143800292829e0"), code: &[
+    Compiled { kernel: "pool_spread", declaration: Fingerprint::hex("49f8870202bd96137b9e76e25f35f14f932d479046d125740db7259579fb1f32"), code: &[
         ("plain", Fingerprint::hex("25b9d50f54ec5084c9d14664e8ab34368b2f8f79d1fbcad8fc5b4ca83cdd1fbf")),
     ] },
-    Compiled { kernel: "pool_spread_cells", declaration: Fingerprint::hex("a43b1a7c2d8f7c2a7e0c769e1ea5b7fb3913e577b6ecf54841d4e839d0fb0359"), code: &[
+    Compiled { kernel: "pool_spread_cells", declaration: Fingerprint::hex("f8e546e807a574573c178ef54f4bef53a93b63412bfa8ad74d1ec060b057995a"), code: &[
         ("plain", Fingerprint::hex("a2acd3a3986eb0b1272314c435509b6087279761bfe17bce0625f7e6af6a6f10")),
     ] },
-    Compiled { kernel: "random_numbers", declaration: Fingerprint::hex("3090ea26c7118e5350b448b6afec2cd7725233fff78e4e99b0887654922d0d67"), code: &[
+    Compiled { kernel: "random_numbers", declaration: Fingerprint::hex("d6e3cc0bfcbd5135f28622fe3845de875537b5df1c585ac15d3d02d71d087514"), code: &[
         ("plain", Fingerprint::hex("e68ce69293184b6781ba252fe00626ebd84478718b4c6738d91e0972ebbace6c")),
     ] },
-    Compiled { kernel: "recurrent_layer", declaration: Fingerprint::hex("e068982afda45ba4cf31dc7e190f08df6438f807805be84dd4c511504ff371a5"), code: &[
+    Compiled { kernel: "recurrent_layer", declaration: Fingerprint::hex("be224032e8938159dfb011ba6769dbbdb921c72db67a7d6a37caa43925e38199"), code: &[
         ("kept_16", Fingerprint::hex("39a350ec1791f48d2635b540c5d2d8f1b23bae7a81143d1929d6a708753b4487")),
         ("kept_32", Fingerprint::hex("005f4758db2a49c42084553173235f05d466f463b4a4ced7c39e936d5b3020a0")),
         ("kept_8", Fingerprint::hex("7179c9658eae7b80c18c989869591b5de0d55cbd0ea5675a979c8f0182a5510b")),
         ("plain", Fingerprint::hex("483bd3e41ef90abfd0c9a94290aed826422a5b757b1feed5a9fb0a44d30d7d3e")),
     ] },
-    Compiled { kernel: "reduce_columns", declaration: Fingerprint::hex("4485e1896323f598424210ed2b2711cbd1704e098f9932f88d643898d6db90d8"), code: &[
+    Compiled { kernel: "reduce_columns", declaration: Fingerprint::hex("2b764639a4fd5faa75f552880e8bc1ef62bfe92cda0ea610d6b94bcc87b9823f"), code: &[
         ("plain", Fingerprint::hex("ee9272bd7ab356b7f27011fa268381d6005dd737cd0cd0942e000867f8fab799")),
     ] },
-    Compiled { kernel: "reduce_int", declaration: Fingerprint::hex("248d6a9261c94f06556a298b7d9acde18d6cc2f3d883687fceba054aec712aa2"), code: &[
+    Compiled { kernel: "reduce_int", declaration: Fingerprint::hex("940a8e4ca534fbf17feac71ecb5b0a66f8d7d3d2696a404a6afef33b558a35e5"), code: &[
         ("plain", Fingerprint::hex("2f2c820f92a751eeeb9ce2b777116723f231c92d489d9ba605ce9be26b265fc9")),
     ] },
-    Compiled { kernel: "reduce_rows", declaration: Fingerprint::hex("68946aa807d83fdc120280a64bd0052c87511a86e4959ff9431d8779c4b7437f"), code: &[
+    Compiled { kernel: "reduce_rows", declaration: Fingerprint::hex("32590a8b40e4d620bdfecb6d79d4cae90bd8800dd2b602db9573a50ddbd32a5d"), code: &[
         ("plain", Fingerprint::hex("4cf752a2418fb830e8a8a698c6e9b53a2c32cb0e20dc6f192bf286f191512a71")),
     ] },
-    Compiled { kernel: "reduce_strided", declaration: Fingerprint::hex("fd6bf1bcec64cabee7446c095804bcab247cbb6823f7c7bdf88754ecd0595448"), code: &[
+    Compiled { kernel: "reduce_strided", declaration: Fingerprint::hex("a5a69d9df02e21541d0646eeb0b6ae90d2b96b85493ea6254e7d01dd47d1e5cf"), code: &[
         ("plain", Fingerprint::hex("d135e17981a84a2f5e79d8eb40454ddae92e158b305ca013d4da43935fa8af38")),
     ] },
-    Compiled { kernel: "resample_floats", declaration: Fingerprint::hex("5e9c507367e52284464c06a4c2b371f346e20bfdcdddf5da303786cd0214d454"), code: &[
+    Compiled { kernel: "resample_floats", declaration: Fingerprint::hex("320319b50ef223b2605299b1ed7e334c8e68e30aeb840f1dc7b634a50dc6122a"), code: &[
         ("plain", Fingerprint::hex("5b52b30dcdd54b3f48ca0f5221b0d13269f3421f25d0e4c2d3c635f3c694dc9a")),
     ] },
-    Compiled { kernel: "resample_words", declaration: Fingerprint::hex("3c67d1ea5f069188b478f526ac6e4faeeb1c7bf7eb9cc218dd0d77ce14256a6c"), code: &[
+    Compiled { kernel: "resample_words", declaration: Fingerprint::hex("3c01df8cda3906fec4df88fa4e7c8897839470cb1d2fce930ffdddfd30e39e2a"), code: &[
         ("plain", Fingerprint::hex("6c5d8a28390393d45dd0bc7737305b799dba37ce0cd0b09fba79048c33702bdb")),
     ] },
-    Compiled { kernel: "rms_norm", declaration: Fingerprint::hex("7bd6f874a78d98ed2264d0114c0c89de658e8a37e163c4576f192ed445fb3844"), code: &[
+    Compiled { kernel: "rms_norm", declaration: Fingerprint::hex("ecab8f37eafcc90b8264635149a87c2482ef6a7de7f3c49f6cac58a2d6953b02"), code: &[
         ("fast1", Fingerprint::hex("876873e0157b57b39261afe3af932c320b937d2d8abfe16c0841dfebfea56b17")),
         ("fast16", Fingerprint::hex("3df9d48b53b4296645bca3a850eab5ba60c4aea484a0c9a2210fc3831194c034")),
         ("fast2", Fingerprint::hex("ab7ec0f69c467436f86b5ede2cc0c4a321731ccf144e97b02e875bf67689faed")),
@@ -335,49 +339,49 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("fast8", Fingerprint::hex("8d85af337f2e3f554a14d7164325a3fab2cdef58e0317023fcfc3326838d6bd8")),
         ("plain", Fingerprint::hex("69b55794e1f85cba68ea95d9ccbc4aca4bd06f52adbc971a1eb741904b169603")),
     ] },
-    Compiled { kernel: "rotary", declaration: Fingerprint::hex("fe8edcb5ce822e7c80cd064d0e2dbd724254849398f65e88055adbc5d9163eac"), code: &[
+    Compiled { kernel: "rotary", declaration: Fingerprint::hex("3e0c54b41b86f153855a2d4b6b7cc5a22d08d8177c2043bc0ab9b2bfca0db83a"), code: &[
         ("plain", Fingerprint::hex("f0ef9f8ab8d44e5081c521dc4ce36ae7ce879be28a4864c6d0fe479c6e548608")),
     ] },
-    Compiled { kernel: "sample_sorted", declaration: Fingerprint::hex("5877983bc603bd018cde36282270d6a934d4541d7babb25fa225423894bbac98"), code: &[
+    Compiled { kernel: "sample_sorted", declaration: Fingerprint::hex("c123caf105e7ae4f9f324258d73692bd7f1061431abe79d14389f47882e6cd1d"), code: &[
         ("plain", Fingerprint::hex("aa05c75d26b54d34447112d556174598b2ace22afd0dfdbcfa9b606a5738badb")),
     ] },
-    Compiled { kernel: "scan_floats", declaration: Fingerprint::hex("83351ac26252d09476cf636de45d97471c75671c517b3708ec51107c498c5df7"), code: &[
+    Compiled { kernel: "scan_floats", declaration: Fingerprint::hex("b035716c3a691465c467a5a59a411f196475a466955a1b89144ae153d3341d54"), code: &[
         ("plain", Fingerprint::hex("0e34a17913ff48e7bf039c389d856020cdfd0818426332ed3a62cbe7059e7841")),
     ] },
-    Compiled { kernel: "scan_words", declaration: Fingerprint::hex("146c27ceaf27e4aa35d99165ee86e34f6d2811895ed900f301f36b8872ac3830"), code: &[
+    Compiled { kernel: "scan_words", declaration: Fingerprint::hex("3c3b588caec5b860b45d25996d60a545ed4f69c69606cc989192b846b26e4a48"), code: &[
         ("plain", Fingerprint::hex("034a72f8ab87d17bbaedc080dc33ad0d42441832c79b51ffc2b21925cf2b3bac")),
     ] },
-    Compiled { kernel: "scatter_floats", declaration: Fingerprint::hex("fd5597de5f69a56a3dc9e01aa76e0d7875096df2cf690aa9dde5a7a923f340b2"), code: &[
+    Compiled { kernel: "scatter_floats", declaration: Fingerprint::hex("117fc56816c563e608c46367d0ce7a2b32d86bc856875378ff833a4ec38b35aa"), code: &[
         ("plain", Fingerprint::hex("d7f079bd53f8f5e316f38823cfb4691ccddf1cbfa58c50e5f21fa8254d4e6045")),
     ] },
-    Compiled { kernel: "scatter_listed_floats", declaration: Fingerprint::hex("09e3ebab6cad5f0b7dc77f6f978a24a3f4741bcd4b00b89fdd38413c87cb67a2"), code: &[
+    Compiled { kernel: "scatter_listed_floats", declaration: Fingerprint::hex("88358b1283678a51569fbd77c7d767828d7a99ef4f8ec5513c5dec8c8eb503ed"), code: &[
         ("plain", Fingerprint::hex("ab63c0d40bfb1719fe1c8e178f108f4224b67a7f510229e94215be226279d1f8")),
     ] },
-    Compiled { kernel: "scatter_partial_floats", declaration: Fingerprint::hex("bed223c2038a999d407bf19cc9ef70d6989372d765696853ddac091d89253a70"), code: &[
+    Compiled { kernel: "scatter_partial_floats", declaration: Fingerprint::hex("0adbc2913f0035b237edb051aa618fc6473cd3bdabb9bee996c0810ca5457f0d"), code: &[
         ("plain", Fingerprint::hex("e37c82e7d4004e4c0fc80e85056301ed35747431cc510ea13d39607f61ab703d")),
     ] },
-    Compiled { kernel: "scatter_partial_words", declaration: Fingerprint::hex("b94b565472767fe22f23b63da6b39ea32a7a6f82d0f9f8ca4496ffe3c6fc9fde"), code: &[
+    Compiled { kernel: "scatter_partial_words", declaration: Fingerprint::hex("169ff1cb3278dec61785afe779aa5ceacf9605725f2c6c8a589d4692a33289d0"), code: &[
         ("plain", Fingerprint::hex("7c8bb09d4bd36cf6658e5c25678601ca277e70ddb18be1fbe17f566a71058e2e")),
     ] },
-    Compiled { kernel: "scatter_places", declaration: Fingerprint::hex("162f73d907f267cabec13db4ca5bf1008f546ddaaacb4ce37b3c1981cd27ec75"), code: &[
+    Compiled { kernel: "scatter_places", declaration: Fingerprint::hex("aecffd5c80612a53e630165de723602e49df47b8110d87f1d7da75e8774dc997"), code: &[
         ("plain", Fingerprint::hex("6ec22b1a2f111288de6e5f1bb08932fadc72a22c9b04eaba2ebb7c690a993038")),
     ] },
-    Compiled { kernel: "scatter_sorted_floats", declaration: Fingerprint::hex("9d44b962fd8b743da939d71ac93a84b5a57b5fbe67ff10eb489ad2711464ff6d"), code: &[
+    Compiled { kernel: "scatter_sorted_floats", declaration: Fingerprint::hex("dd826008cd6098b3460cc3a5ce69a4961fb9d15aad8d0c57f2601e3cc11b5585"), code: &[
         ("plain", Fingerprint::hex("6c37b254e89f18c58b6cea2e8458255bc6a707b9910eac151039a48b224f0b98")),
     ] },
-    Compiled { kernel: "scatter_sorted_words", declaration: Fingerprint::hex("00f5116e53af6f9dab7f2904450796df93587f8d5ef4ae11770cc63c7580017d"), code: &[
+    Compiled { kernel: "scatter_sorted_words", declaration: Fingerprint::hex("aa78994143368510285327b0cddc7c163396f8a2a502313b06c6e38d936a6fbf"), code: &[
         ("plain", Fingerprint::hex("ed8c34024f9c95dbccc2d9d20c132b4bb5d4d5a94844d300b78ffd05f81ccc32")),
     ] },
-    Compiled { kernel: "scatter_words", declaration: Fingerprint::hex("c407961f05bde9eb942f4be1aec623030fbd88e4e7b7633746c9724a98d49daf"), code: &[
+    Compiled { kernel: "scatter_words", declaration: Fingerprint::hex("624ac2e0a1eeaad636c1df7c731863fed247b411e7559f96b40232951eb4fde4"), code: &[
         ("plain", Fingerprint::hex("3011d257d2b31c74720ededc7d5b4233c6764e6d004dbb2bc977cc1b4b45555b")),
     ] },
-    Compiled { kernel: "search_sorted", declaration: Fingerprint::hex("97ff4a119daee0d60668a95fcb72803c03c76334b895670b1ae9e34dee62bcc0"), code: &[
+    Compiled { kernel: "search_sorted", declaration: Fingerprint::hex("fc10cc293d6fb4bf5df09a2ac307419b2abe71f9dfba1ff282a2ad91c1ec8657"), code: &[
         ("plain", Fingerprint::hex("9da25252b42de67f558f193fae7ffb044dece6150575cefe73b1053b071d0be3")),
     ] },
-    Compiled { kernel: "softmax_columns", declaration: Fingerprint::hex("9786a1deb006fbf2e6970ec530c5dc1304e9f929938b2a9979a493375502dab7"), code: &[
+    Compiled { kernel: "softmax_columns", declaration: Fingerprint::hex("2067608ee7cc70b381e244a4957b24f499b2e7a65d25fb1c7f1b187b7b0be01f"), code: &[
         ("plain", Fingerprint::hex("e1a050a015744028f9560e4f31354d9198a18a07c2c52a45a90328cac8fe33ed")),
     ] },
-    Compiled { kernel: "softmax_rows", declaration: Fingerprint::hex("069b8512414a46e232dc73ce181f5d6bb25f990fd096ae10a035fae10b6578fe"), code: &[
+    Compiled { kernel: "softmax_rows", declaration: Fingerprint::hex("00ceedfcbeb2ed390fd72a8b2937bacf1bf7d95bde3aa32c73656b4fb2a6be69"), code: &[
         ("fast1", Fingerprint::hex("fab8cd49ff88493a92efac4bbcdfda30646a5ea39861e494b51d32a510a344bb")),
         ("fast16", Fingerprint::hex("dc0b2c20fc4c73765b8de6f11266b1268736db0625c5ab66bb836afd840a7970")),
         ("fast2", Fingerprint::hex("b095735c475945a8addaf36f42e5d05c13f2d4c5c88c99d58b8aa368a60123e2")),
@@ -388,23 +392,23 @@ pub(crate) const COMPILED: &[Compiled] = &[
         ("wide4", Fingerprint::hex("1295cc5a7eed27555f5bde1c44cf07cfc771636750d8efa42e48b2565278085b")),
         ("wide8", Fingerprint::hex("83af918535867271bc8455fb0948e329e2b933784959496b5b80a8d066d27720")),
     ] },
-    Compiled { kernel: "sort_merge", declaration: Fingerprint::hex("e75642489b779a2f49db5152fc44fed8a2c9c2fd44a0eda65938122fee636252"), code: &[
+    Compiled { kernel: "sort_merge", declaration: Fingerprint::hex("b9d71c88de330f27832a46a30fd00377ba270515109913d9172534b25d2a7fa8"), code: &[
         ("plain", Fingerprint::hex("740cef6e35081ffb9904bc9585ed2e242409e9c9eb68212b22d5aa814050fb76")),
     ] },
-    Compiled { kernel: "sort_runs", declaration: Fingerprint::hex("5d04b78c541acb78038e6db174c6f814f4ddfe26b634571227e8a4c68f0d7deb"), code: &[
+    Compiled { kernel: "sort_runs", declaration: Fingerprint::hex("f09207bec6e6331c819eb7e1d08a4a63ed1c78b0d96d28dc8d1790181424746e"), code: &[
         ("plain", Fingerprint::hex("e0a181ac6f9e96cf7bb4f8991320db541a484a806392bf6981a8f1badc46fd02")),
     ] },
-    Compiled { kernel: "sort_select", declaration: Fingerprint::hex("753ea36614aa3152aaf432b1559f6533f650323f966bd42f3f7b20c1bd18a54d"), code: &[
+    Compiled { kernel: "sort_select", declaration: Fingerprint::hex("6c738c31b3b66d7f1a9b6a61195f771b6fb1301114c160323e3c4055dc5d299a"), code: &[
         ("fast", Fingerprint::hex("595c1b08484c4ea825fed0b1a6acc8d12ae8ce9076d039bb361e9130a07e0c52")),
         ("plain", Fingerprint::hex("954668a96a3bf3ccbc4fb9d448546890fea81b6bacafd577b5fd57ded14e8367")),
     ] },
-    Compiled { kernel: "status_begin", declaration: Fingerprint::hex("13618690dbb1eab8cea442e4bd91ff05f9c5a80259cc813fce01f976b195d2b0"), code: &[
+    Compiled { kernel: "status_begin", declaration: Fingerprint::hex("14a1560edfa6734e3e0f6ba59d696ecc9aa5781a16947604bdea80b2a1e77d82"), code: &[
         ("plain", Fingerprint::hex("e2c9e838b761884061392dc0892f8e8bb5b99b8ff98fc33e7a63dcfc52259c8a")),
     ] },
-    Compiled { kernel: "tensor_scatter", declaration: Fingerprint::hex("29e2dd4c2b868c7d4d4f2815ae8526020ac973c046d2a3016a612260630acf4c"), code: &[
+    Compiled { kernel: "tensor_scatter", declaration: Fingerprint::hex("5f2f23c3ff1447d29d245e19a1fe9331a01be2a5a639ad63446965659f43a9b1"), code: &[
         ("plain", Fingerprint::hex("ab343334484abaac7c4e82dbb5bc16771f2c90f2dd0c09ad6c531d1f477e941d")),
     ] },
-    Compiled { kernel: "transpose", declaration: Fingerprint::hex("e2e8eb2f4571d00b5fa374445cd6a6e749ea66c14ba23c319efec594e603fc01"), code: &[
+    Compiled { kernel: "transpose", declaration: Fingerprint::hex("dbbfee9595ef69da8860ed0e8be005c3ed59095fde7fde0cf2c280676134ffd4"), code: &[
         ("plain", Fingerprint::hex("366e03d8ff9e05da80fbc5ecf0fd2c90f883d978391221fc218d1299e82c94b7")),
     ] },
 ];

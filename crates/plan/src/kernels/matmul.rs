@@ -10,6 +10,7 @@ use pumice_types::slots;
 pub const DECLS: &[KernelDecl] = &[
     MatmulF32::DECL,
     MatmulF32Lanes::DECL,
+    MatmulF32DotLanes::DECL,
     MatmulF32Dot::DECL,
     MatmulF32Columns::DECL,
     MatmulCodes::DECL,
@@ -77,24 +78,48 @@ tiles! { stored product {
 product! {
     /// As `matmul_f32`, without shared memory, for CPUs.
     ///
-    /// `shuffle…`: each of the eight threads reads every eighth term of `a`, and shuffles hand them on.
+    /// `shuffle…`: each of the eight threads reads two of sixteen neighbouring terms of `a`, and shuffles hand them
+    /// on; what lies together is read 64 bits at a time.
     pub struct MatmulF32Lanes = "matmul_f32_lanes" in "matmul/lanes.comp";
     grid "ceil(m / MR) * ceil(n / (32 * NQ)) * batches groups, folded";
     specs {}
     trip_count |c| {
-        let terms = if c.defines("SHUFFLE") { inside(each(c.k, 8), each(8, 1)) } else { each(c.k, 1) };
+        let terms = if c.defines("SHUFFLE") { inside(each(c.k, 16), each(16, 1)) } else { each(c.k, 1) };
         let (chains, sums) = (each(c.k, 64), each(c.k, 64 * 32));
         let terms = after(terms, after(chains.saturating_mul(3), sums.saturating_mul(3)));
         after(terms, each(c.define("MR").saturating_mul(c.define("NQ")), 1))
     };
     roles |c| tile(c.define("MR"), 32 * c.define("NQ")).steps(1, 0);
     variants {
-        plain: zero { "MR": "16", "NQ": "4", "BLOCKS": "1" };
+        plain: zero { "MR": "16", "NQ": "4" };
         plain_small: zero { "MR": "8", "NQ": "1", "BLOCKS": "1" };
         plain_row: zero { "MR": "1", "NQ": "1", "BLOCKS": "1" };
-        shuffle: zero needs [SubgroupShuffle, SubgroupSize(8)] { "MR": "16", "NQ": "4", "BLOCKS": "1", "SHUFFLE": "1" };
-        shuffle_small: zero needs [SubgroupShuffle, SubgroupSize(8)] { "MR": "8", "NQ": "1", "BLOCKS": "1", "SHUFFLE": "1" };
-        shuffle_row: zero needs [SubgroupShuffle, SubgroupSize(8)] { "MR": "1", "NQ": "1", "BLOCKS": "1", "SHUFFLE": "1" }
+        shuffle: zero needs [Int64, SubgroupShuffle, SubgroupSize(8)] {
+            "MR": "16", "NQ": "4", "SHUFFLE": "1", "WORDS64": "1"
+        };
+        shuffle_blocks: zero needs [Int64, SubgroupShuffle, SubgroupSize(8)] {
+            "MR": "16", "NQ": "2", "BLOCKS": "1", "SHUFFLE": "1", "WORDS64": "1"
+        };
+        shuffle_small: zero needs [Int64, SubgroupShuffle, SubgroupSize(8)] {
+            "MR": "8", "NQ": "1", "BLOCKS": "1", "SHUFFLE": "1", "WORDS64": "1"
+        };
+        shuffle_row: zero needs [Int64, SubgroupShuffle, SubgroupSize(8)] {
+            "MR": "1", "NQ": "1", "BLOCKS": "1", "SHUFFLE": "1", "WORDS64": "1"
+        }
+    }
+}
+
+product! {
+    /// As `matmul_f32_lanes`, for few rows and a `b` that lies along k.
+    pub struct MatmulF32DotLanes = "matmul_f32_dot_lanes" in "matmul/dot_lanes.comp";
+    grid "m * ceil(n / 32) * batches groups, folded";
+    specs {}
+    trip_count |c| {
+        after(inside(each(c.k, 8 * 32), each(8, 1)), each(c.k, 32 * 8 * 32).saturating_mul(2))
+    };
+    roles |_c| tile(1, 32).steps(1, 0).only("b_along_k", 1, 1).only("k", 0, 1 << 19);
+    variants {
+        shuffle: zero needs [Int64, SubgroupShuffle, SubgroupSize(8)] { "BLOCKS": "1", "WORDS64": "1" }
     }
 }
 

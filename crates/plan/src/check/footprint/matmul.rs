@@ -12,6 +12,7 @@ use crate::view::Unit;
 pub(super) const RULES: &[(&str, Rule)] = &[
     ("matmul_f32", tile),
     ("matmul_f32_lanes", lanes),
+    ("matmul_f32_dot_lanes", dot_lanes),
     ("matmul_f32_dot", dot),
     ("matmul_f32_columns", columns),
     ("matmul_codes", tile),
@@ -52,6 +53,11 @@ pub(super) fn tails<'i, N: Into<Number<'i>>>(call: &Call<'_>, k: N, [m, n]: [N; 
 fn lanes<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
     let p = read(call)?;
     footprint(call, &p, call.defined("MR")?, 32 * call.defined("NQ")?)
+}
+
+/// `matmul_f32_dot_lanes`.
+fn dot_lanes<'i>(call: &Call<'i>) -> Result<Footprint<'i>, Wrong> {
+    footprint(call, &read(call)?, 1, 32)
 }
 
 /// `matmul_f32_dot`.
