@@ -8,7 +8,7 @@ use pumice_ir::shape::DimSpec;
 use pumice_ir::{Graph, GraphBuilder, Op, Value, f32, sym, tensor};
 use pumice_plan::{KernelCall, Plan, StepKind};
 use pumice_tests::op_suite::checked;
-use pumice_types::{DType, DimExpr, Target};
+use pumice_types::{DType, DimExpr, Encoding, Scheme, Target};
 
 fn plan(graph: &Graph, target: &Target) -> Plan {
     let plan = compile(graph, target, &Options::default(), &RefEval);
@@ -166,6 +166,29 @@ fn reductions_over_separated_axes_are_several() {
     assert!(!both.contains(&"reduce_strided.plain".to_owned()));
     assert_eq!(sum(&gpu, &[4, 16, 4], &[0, 2]), ["reduce_strided.plain"], "a level more is dearer");
     assert_eq!(sum(&cpu, &[64, 256, 28, 28], &[0, 2, 3]), ["reduce_strided.plain"]);
+}
+
+/// The kernel of a language model's products on a CPU driver: weights of \[n, k\], dense or in blocks.
+#[test]
+fn weights_along_k_are_read_as_they_lie_on_a_cpu_driver() {
+    let product = |target: &Target, weight: Encoding, [m, n, k]: [u64; 3]| {
+        kernels_of(target, DType::F32, [m, k], |g, x| {
+            let w = g.param("w", tensor(weight, [n, k]));
+            g.linear(x, if weight.plain().is_some() { w } else { g.dequantize(w) }, None)
+        })
+    };
+    let (cpu, blocks, dense) = (Target::lavapipe(), Encoding::from(Scheme::Q4_1), DType::F32.into());
+    for weight in [blocks, dense] {
+        assert_eq!(product(&cpu, weight, [1, 576, 1536]), ["matmul_f32_dot_lanes.shuffle"], "{weight}");
+        assert_eq!(product(&cpu, weight, [8, 576, 1536]), ["matmul_f32_lanes.shuffle_small"], "{weight}");
+    }
+    assert_eq!(product(&cpu, blocks, [128, 576, 1536]), ["matmul_f32_lanes.shuffle_blocks"]);
+    assert_eq!(product(&cpu, blocks, [128, 32, 1536]), ["matmul_f32_lanes.shuffle_small"], "few columns");
+    assert_eq!(product(&cpu, dense, [128, 576, 1536]), ["matmul_f32_lanes.shuffle"]);
+    assert_eq!(product(&cpu, dense, [1, 64, 1 << 20]), ["matmul_f32_dot.plain"], "too many terms");
+    let mut narrow = cpu;
+    narrow.features.int64 = false;
+    assert_eq!(product(&narrow, blocks, [1, 576, 1536]), ["matmul_f32_lanes.plain_row"]);
 }
 
 #[test]
