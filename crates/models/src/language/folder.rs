@@ -101,9 +101,9 @@ impl LanguageFolder {
     /// tokenizer's `eos_token`.
     pub fn end_of_sequence(&self, vocab: u64) -> Result<Vec<u32>, ModelError> {
         const KEY: &str = "eos_token_id";
-        let config = self.object(CONFIG)?.unwrap_or_default();
-        for (name, map) in [(GENERATION, &self.generation), (CONFIG, &config)] {
-            let ids: Vec<&Value> = match map.get(KEY) {
+        for name in [GENERATION, CONFIG] {
+            let config = if name == CONFIG { self.object(CONFIG)? } else { None };
+            let ids: Vec<&Value> = match config.as_ref().unwrap_or(&self.generation).get(KEY) {
                 None | Some(Value::Null) => continue,
                 Some(Value::Array(list)) => list.iter().collect(),
                 Some(one) => vec![one],

@@ -3,10 +3,10 @@
 //! In: a model (of which no tensor is read) and a text. Out: ids, with the bytes that each writes.
 
 use super::hub::{HubArgs, Takes};
+use super::piece::PieceReport;
 use super::progress::Progress;
 use super::words::count;
 use super::{CommandError, Outcome, texts};
-use crate::cli::piece::PieceReport;
 use crate::error::Error;
 use pumice_models::{LanguageModel, LanguageOptions, ModelError, TextTokenizer};
 use serde::Serialize;

@@ -161,10 +161,15 @@ pub(super) fn save_file(conversation: &mut Conversation, path: &Path) -> Result<
 /// Whether something else than a saved conversation is in a file: what [`save_file`] would take the place of.
 #[cfg(feature = "cli")]
 pub(super) fn is_other(path: &Path) -> bool {
-    let Ok(file) = opened::file(path) else { return false };
+    let begin = opened::file(path).and_then(|mut file| magic(&mut file));
+    begin.is_ok_and(|begin| !begin.is_empty() && begin != *MAGIC)
+}
+
+/// As many bytes as a saved conversation begins with, or fewer where there are no more.
+fn magic(from: &mut dyn Read) -> io::Result<Vec<u8>> {
     let mut magic = Vec::new();
-    let read = file.take(MAGIC.len() as u64).read_to_end(&mut magic);
-    read.is_ok() && !magic.is_empty() && magic != *MAGIC
+    from.take(MAGIC.len() as u64).read_to_end(&mut magic)?;
+    Ok(magic)
 }
 
 pub(super) fn load_file(model: &Arc<LoadedModel>, path: &Path) -> Result<Conversation, Error> {
@@ -218,9 +223,7 @@ fn end(read: Summed<&mut dyn Read>) -> Result<(), SavedError> {
 
 /// What stands before the rows.
 fn object(from: &mut dyn Read, fingerprint: &Fingerprint) -> Result<Saved, SavedError> {
-    let mut magic = Vec::new();
-    from.take(MAGIC.len() as u64).read_to_end(&mut magic)?;
-    if magic != *MAGIC {
+    if magic(from)? != *MAGIC {
         return Err(SavedError::Other);
     }
     let (mut version, mut own, mut length) = ([0; 4], [0; 32], [0; 8]);
