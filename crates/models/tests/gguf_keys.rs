@@ -304,9 +304,11 @@ fn suggestions_that_are_not_applied_are_noted() {
     };
     let said = [
         ("general.sampling.mirostat", GgufValue::from(2i32), "2"),
-        ("general.sampling.xtc_probability", 0.5f32.into(), "0.5"),
+        ("general.sampling.xtc_probability", 0.1f32.into(), "0.1"),
+        ("general.sampling.xtc_probability", 0.1f64.into(), "0.1"),
         ("general.sampling.penalty_last_n", (-1i32).into(), "-1"),
-        ("general.sampling.never_heard_of", true.into(), "bool true"),
+        ("general.sampling.never_heard_of", true.into(), "true"),
+        ("general.sampling.sequence", "top_k;temperature".into(), "\"top_k;temperature\""),
     ];
     let silent = notes(&[]);
     for (key, value, shown) in said {

@@ -9,7 +9,7 @@ use pumice::{Device, DeviceKind, Error, Interrupt};
 use pumice_import::fuzz::{Mutator, within_memory};
 use sha2::{Digest, Sha256};
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const PROMPT: [u32; 7] = [72, 101, 108, 108, 111, 32, 119];
 
@@ -113,8 +113,13 @@ fn a_fork_says_what_the_conversation_would_have_said() {
 fn only_tokens_that_are_new_are_read() {
     let generator = generator(DeviceKind::Gpu);
     let mut conversation = begun(&generator);
+    let asked = Instant::now();
     let first = all(&mut conversation, &Request::default().tokens(6));
+    let lasted = asked.elapsed();
     assert_eq!((first.prompt_kept, first.prompt_read), (0, PROMPT.len()));
+    let times = [first.kernels_time, first.prompt_time, first.decode_time];
+    assert!(times.iter().all(|time| !time.is_zero()), "{times:?}");
+    assert!(times.iter().sum::<Duration>() <= lasted, "{times:?} of {lasted:?}");
     let own = conversation.ids();
     // All that there is, and three more: the last token of the answer is not read yet.
     let longer = [&own[..], &[1, 2, 3]].concat();
@@ -179,6 +184,7 @@ fn the_end_of_the_context_is_a_reason() {
     assert_eq!((full.end, full.ids.len()), (FinishReason::Context, 0));
     let error = conversation.push(&[1]).expect_err("no room");
     assert!(error.to_string().contains("the context holds"), "{error}");
+    assert!(generator.has_longer_context(), "the small model's is what is asked for");
     // The end of what can be read, once more.
     conversation.rewind(generator.context() - 3).expect("there");
     assert_eq!(all(&mut conversation, &Request::default()).ids, answer.ids[answer.ids.len() - 3..]);

@@ -86,9 +86,28 @@ pub(super) fn of_file(metadata: &GgufMetadata) -> impl Iterator<Item = Note> + '
             GgufValue::String(text) => text.is_empty(),
             other => other.number() == Some(0.0),
         };
-        let text = value.number().map_or_else(|| value.to_string(), |number| number.to_string());
-        (!suggested::is_name(key) && !is_off).then(|| note(&format!("`{SAMPLING}{name}`"), &text))
+        (!suggested::is_name(key) && !is_off).then(|| note(&format!("`{SAMPLING}{name}`"), &bare(value)))
     })
+}
+
+/// A value without the name of its type; an f32 with its own digits, which are fewer than those of an f64.
+fn bare(value: &GgufValue) -> String {
+    match value {
+        GgufValue::U8(n) => n.to_string(),
+        GgufValue::I8(n) => n.to_string(),
+        GgufValue::U16(n) => n.to_string(),
+        GgufValue::I16(n) => n.to_string(),
+        GgufValue::U32(n) => n.to_string(),
+        GgufValue::I32(n) => n.to_string(),
+        GgufValue::F32(n) => n.to_string(),
+        GgufValue::U64(n) => n.to_string(),
+        GgufValue::I64(n) => n.to_string(),
+        GgufValue::F64(n) => n.to_string(),
+        GgufValue::Bool(flag) => flag.to_string(),
+        GgufValue::String(text) => format!("{text:?}"),
+        // How many there are.
+        GgufValue::Array(_) => value.to_string(),
+    }
 }
 
 fn note(key: &str, value: &str) -> Note {

@@ -106,8 +106,8 @@ impl Conversation {
         if all <= context {
             return Ok(());
         }
-        let larger = if self.model.has_longer_context() { ", or a larger context (--context)" } else { "" };
-        let problem = format!("its tokens are {all}, and the context holds {context}: take fewer{larger}");
+        let longer = self.model.longer_context().map(|how| format!(", or {how}")).unwrap_or_default();
+        let problem = format!("its tokens are {all}, and the context holds {context}: take fewer{longer}");
         Err(ModelError::Option { option: "prompt", problem }.into())
     }
 

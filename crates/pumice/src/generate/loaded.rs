@@ -83,6 +83,8 @@ pub(super) struct About {
 pub(super) struct LoadedModel {
     pub(super) exe: Executable,
     pub(super) about: About,
+    /// Whether a plan that was made before says how long the context is.
+    pub(super) has_plan: bool,
     /// Greedy tokens in one submission.
     pub(super) per_submission: usize,
     pub(super) logits: usize,
@@ -103,6 +105,15 @@ impl LoadedModel {
     /// Whether it could have been opened with a longer context.
     pub fn has_longer_context(&self) -> bool {
         self.about.context < self.about.trained
+    }
+
+    /// How there is a longer context; none where the model has none.
+    pub fn longer_context(&self) -> Option<&'static str> {
+        let how = match self.has_plan {
+            true => "compile the plan with a larger --context",
+            false => "open the model with a larger --context",
+        };
+        self.has_longer_context().then_some(how)
     }
 
     /// Names of the states that hold keys and values.

@@ -142,6 +142,7 @@ impl Generator {
         let model = LoadedModel {
             exe,
             about,
+            has_plan: options.plan.is_some(),
             // On a CPU a submission costs nothing beside a token, and text should come as soon as it is there.
             per_submission: if is_gpu { 8 } else { 1 },
             logits,

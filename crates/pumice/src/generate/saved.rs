@@ -158,11 +158,21 @@ pub(super) fn save_file(conversation: &mut Conversation, path: &Path) -> Result<
     Ok(written.map_err(|e| of_file(path, e))?)
 }
 
-/// Whether something else than a saved conversation is in a file: what [`save_file`] would take the place of.
+/// Whether a file may hold something else than a saved conversation: what [`save_file`] would take the place of.
 #[cfg(feature = "cli")]
 pub(super) fn is_other(path: &Path) -> bool {
-    let begin = opened::file(path).and_then(|mut file| magic(&mut file));
-    begin.is_ok_and(|begin| !begin.is_empty() && begin != *MAGIC)
+    // Devices and pipes are written into, and a folder is never replaced.
+    let is_no_file = std::fs::metadata(path).is_ok_and(|known| !known.is_file());
+    !is_no_file && begins_otherwise(opened::file(path).and_then(|mut file| magic(&mut file)))
+}
+
+/// Whether what was read of a file's beginning may be of something else. What cannot be read may be anything.
+#[cfg(feature = "cli")]
+fn begins_otherwise(begin: io::Result<Vec<u8>>) -> bool {
+    match begin {
+        Ok(begin) => !begin.is_empty() && begin != *MAGIC,
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
 }
 
 /// As many bytes as a saved conversation begins with, or fewer where there are no more.
@@ -262,5 +272,29 @@ fn check(model: &LoadedModel, saved: &Saved) -> Result<(), Error> {
     match saved.read.iter().chain(&saved.unread).find(|&&id| u64::from(id) >= vocab) {
         Some(id) => Err(SavedError::Damaged(format!("token {id} where the vocabulary has {vocab}")).into()),
         None => Ok(()),
+    }
+}
+
+#[cfg(all(test, feature = "cli"))]
+mod tests {
+    use super::*;
+    use std::io::ErrorKind;
+
+    /// A file without the right to read it was replaced.
+    #[test]
+    fn what_cannot_be_read_may_be_anything() {
+        for kind in [ErrorKind::PermissionDenied, ErrorKind::TimedOut, ErrorKind::Other] {
+            assert!(begins_otherwise(Err(kind.into())), "{kind}");
+        }
+        assert!(!begins_otherwise(Err(ErrorKind::NotFound.into())));
+        for (begin, expected) in
+            [(&b""[..], false), (&MAGIC[..], false), (&MAGIC[..9], true), (&b"a diary"[..], true)]
+        {
+            assert_eq!(begins_otherwise(Ok(begin.to_vec())), expected, "{begin:?}");
+        }
+        let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+        for (path, expected) in [("Cargo.toml", true), ("src", false), ("no/such/file", false)] {
+            assert_eq!(is_other(&own.join(path)), expected, "{path}");
+        }
     }
 }

@@ -92,6 +92,7 @@ fn options_reach_the_sampler_and_the_report() {
         ([72, 101, 108, 108, 111].into(), "length".into())
     );
     assert!(plain["seed"].is_null());
+    assert!(plain["times"]["kernels_s"].as_f64().is_some_and(|s| s > 0.0), "{}", plain["times"]);
     let tokens = plain["logprobs"].as_array().expect("asked for");
     assert_eq!(tokens.len(), 6);
     for (token, id) in tokens.iter().zip(plain["ids"].as_array().expect("ids")) {
@@ -135,6 +136,28 @@ fn options_reach_the_sampler_and_the_report() {
     let free = report(&["--temp", "2", "--top-k", "0", "--top-p", "1"]);
     let seed = free["seed"].to_string();
     assert_eq!(free["ids"], report(&["--temp", "2", "--top-k", "0", "--top-p", "1", "--seed", &seed])["ids"]);
+}
+
+/// Tokens of the small model are bytes: letters have their text, parts of a character their bytes as well.
+#[test]
+fn tokens_with_log_probabilities_have_text_and_bytes() {
+    use serde_json::Value;
+    let (out, _) = generate(&["--prompt", "Hello", "-n", "1", "--logprobs", "256", "--json"]);
+    let report: Value = serde_json::from_str(&out).expect("an object");
+    let token = &report["logprobs"][0];
+    let all = token["likeliest"].as_array().expect("asked for");
+    assert_eq!(all.len(), 256);
+    for token in all.iter().chain([token]) {
+        let byte = token["id"].as_u64().and_then(|id| u8::try_from(id).ok()).expect("a byte");
+        let is_text = byte.is_ascii();
+        let letter = if is_text { char::from(byte) } else { char::REPLACEMENT_CHARACTER };
+        let bytes: Value = if is_text { Value::Null } else { [byte].into() };
+        assert_eq!(
+            (token["text"].as_str(), &token["bytes"]),
+            (Some(letter.to_string().as_str()), &bytes),
+            "{token}"
+        );
+    }
 }
 
 mod on_device {

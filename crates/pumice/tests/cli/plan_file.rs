@@ -1,9 +1,10 @@
 //! `pumice compile` and what runs its plans, from arguments to output, on the interpreter: the same results as
 //! compiling anew, and every plan of another model, with other options, or damaged is refused by name.
 
-use super::{command, place, tiny};
+use super::{Interrupts, command, place, run, tiny};
 use pumice::cli::CommandError;
-use pumice::{Error, PlanFileError};
+use pumice::generate::{GenerateOptions, Generator};
+use pumice::{Device, Error, LanguageOptions, PlanFileError};
 use pumice_import::gguf::GgufStrings;
 use pumice_import::{GgufWriter, SeededWeights, WeightSource};
 use std::fs::{self, File};
@@ -190,4 +191,42 @@ fn a_language_model_generates_by_its_plan() {
         panic!("another error")
     };
     assert!(matches!(&refused, Error::OtherPlan { model, .. } if model == "toy"), "{refused}");
+}
+
+/// `--context` was recommended beside a plan, where it is refused.
+#[test]
+fn a_full_context_says_how_there_is_a_longer_one() {
+    let model = llama("full.gguf", 10_000.0);
+    let plan = compiled(text(&model), "full.plan", &["--context", "48"]);
+    let long = "a".repeat(100);
+    for (more, longer) in [
+        (["--context", "48"], Some("open the model with a larger --context")),
+        (["--plan", text(&plan)], Some("compile the plan with a larger --context")),
+        // What the model was trained for.
+        (["--context", "64"], None),
+    ] {
+        let words = |prompt| {
+            let args = ["generate", "--model", text(&model), "--device", "cpu", "--prompt", prompt];
+            [&args[..], &["--greedy", "--ignore-eos", "-n", "-1"], &more].concat()
+        };
+        let full = match longer {
+            Some(how) => format!("; the context is full: {how}\n"),
+            None => "; the context is full, and it is the model's longest\n".to_owned(),
+        };
+        let told = run(&words("Hello"), &Interrupts::default()).expect("generates").log;
+        assert!(told.contains(&full), "{more:?}: {told}");
+        let fewer = longer.map_or(": take fewer".to_owned(), |how| format!(": take fewer, or {how}"));
+        let refused = command(&words(&long)).expect_err("too long").to_string();
+        assert!(refused.ends_with(&fewer), "{more:?}: {refused}");
+    }
+}
+
+#[test]
+fn a_model_has_a_longer_context_where_it_was_trained_for_more() {
+    let model = llama("longer.gguf", 10_000.0);
+    for (context, is_longer) in [(48u64, true), (64, false)] {
+        let options = GenerateOptions::default().model(LanguageOptions::default().context(context));
+        let opened = Generator::open(&model, &Device::cpu(), &options, |_, _| {}).expect("opens");
+        assert_eq!(opened.has_longer_context(), is_longer, "{context}");
+    }
 }

@@ -139,7 +139,7 @@ impl Reported<'_> {
             count(answer.ids.len(), "token"),
             times.decode_tokens_per_s,
             self.memory(),
-            ended(prompt, answer, self.generator.has_longer_context()),
+            ended(prompt, answer, self.generator.model.longer_context()),
         )
     }
 
@@ -154,16 +154,16 @@ impl Reported<'_> {
     }
 }
 
-/// Why an answer ended, where the model did not end it. `longer`: whether the model has a longer context.
-fn ended(prompt: usize, answer: &Generated, longer: bool) -> String {
+/// Why an answer ended, where the model did not end it. `longer`: how there is a longer context.
+fn ended(prompt: usize, answer: &Generated, longer: Option<&str>) -> String {
     let read = answer.prompt_kept + answer.prompt_read;
-    match answer.end {
-        FinishReason::Context if longer => "; the context is full: --context makes room for more".to_owned(),
-        FinishReason::Context => "; the context is full, and the model has no longer one".to_owned(),
-        FinishReason::Interrupted if read < prompt => {
+    match (answer.end, longer) {
+        (FinishReason::Context, Some(how)) => format!("; the context is full: {how}"),
+        (FinishReason::Context, None) => "; the context is full, and it is the model's longest".to_owned(),
+        (FinishReason::Interrupted, _) if read < prompt => {
             format!("; interrupted after {read} of {} of the prompt", count(prompt, "token"))
         }
-        FinishReason::Interrupted => "; interrupted".to_owned(),
-        FinishReason::Stop | FinishReason::StopText | FinishReason::Length => String::new(),
+        (FinishReason::Interrupted, _) => "; interrupted".to_owned(),
+        (FinishReason::Stop | FinishReason::StopText | FinishReason::Length, _) => String::new(),
     }
 }

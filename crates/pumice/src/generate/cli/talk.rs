@@ -127,7 +127,7 @@ impl Talk<'_> {
                     return Ok(writeln!(self.log, "{error}")?);
                 }
                 if saved::is_other(&file) {
-                    let told = "is there and is no saved conversation: give another name";
+                    let told = "is there and is no saved conversation that can be read: give another name";
                     return Ok(writeln!(self.log, "{} {told}", file.display())?);
                 }
                 let saved = self.conversation.save_file(&file);
