@@ -1,6 +1,7 @@
 //! A day that the caller gives, written as `strftime` does. No clock is read and a time of day is refused.
 
 use super::error::TextError;
+use std::fmt;
 
 const MONTHS: [&str; 12] = [
     "January",
@@ -20,9 +21,10 @@ const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursd
 
 const LAST_YEAR: u16 = 9999;
 
-/// A day of the Gregorian calendar, of the years 1 to 9999.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A day of the Gregorian calendar, of the years 1 to 9999. An earlier day is the smaller one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Date {
+    // Compared in this order.
     year: u16,
     month: u8,
     day: u8,
@@ -60,6 +62,21 @@ impl Date {
         }
         date.day += days as u8;
         Ok(date)
+    }
+
+    /// The year: 1 to 9999.
+    pub fn year(self) -> u16 {
+        self.year
+    }
+
+    /// The month: 1 to 12.
+    pub fn month(self) -> u8 {
+        self.month
+    }
+
+    /// The day of the month, from 1.
+    pub fn day(self) -> u8 {
+        self.day
     }
 
     fn is_leap(self) -> bool {
@@ -130,9 +147,26 @@ impl Date {
     }
 }
 
+impl fmt::Display for Date {
+    /// As ISO 8601 has it: `2026-11-30`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Date;
+
+    #[test]
+    fn days_have_parts_and_an_order() {
+        let date = |y, m, d| Date::new(y, m, d).expect("a day");
+        let days =
+            [date(987, 6, 5), date(2025, 12, 31), date(2026, 2, 28), date(2026, 11, 3), date(2026, 11, 30)];
+        assert!(days.is_sorted_by(|a, b| a < b), "{days:?}");
+        assert_eq!((days[4].year(), days[4].month(), days[4].day()), (2026, 11, 30));
+        assert_eq!([days[0], days[4]].map(|day| day.to_string()), ["0987-06-05", "2026-11-30"]);
+    }
 
     #[test]
     fn days_are_written_as_python_writes_them() {

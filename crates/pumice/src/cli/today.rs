@@ -21,9 +21,8 @@ pub(crate) fn day(text: &str) -> Result<Date, String> {
     };
     let parts: Vec<&str> = text.split('-').collect();
     let [year, month, day] = parts[..] else { return Err(wanted()) };
-    let of_two = |text: &str| number(text).and_then(|n| u8::try_from(n).map_err(|_| wanted()));
-    let date = Date::new(number(year)?, of_two(month)?, of_two(day)?);
-    date.map_err(|_| format!("{text} is in no calendar"))
+    let small = |text: &str| number(text).and_then(|n| u8::try_from(n).map_err(|_| wanted()));
+    Date::new(number(year)?, small(month)?, small(day)?).map_err(|e| e.to_string())
 }
 
 #[cfg(test)]
@@ -49,6 +48,8 @@ mod tests {
         for text in wrong {
             assert!(day(text).is_err(), "{text}");
         }
+        let said = day("10000-01-01").expect_err("too late");
+        assert!(said.contains("year 1 to 9999"), "{said}");
         assert_eq!(day("2024-2-29").ok(), pumice_models::Date::new(2024, 2, 29).ok());
     }
 }
