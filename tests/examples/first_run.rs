@@ -54,10 +54,10 @@ fn cpu_seconds() -> f64 {
     ticks / 100.0
 }
 
-type Event = Vec<(Duration, usize, String)>;
+type Events = Vec<(Duration, usize, String)>;
 
 fn first_run(name: &str, graph: Graph) {
-    let heard: Arc<Mutex<Event>> = Arc::default();
+    let heard: Arc<Mutex<Events>> = Arc::default();
     let log = heard.clone();
     let observer = move |p: &KernelProgress| {
         eprintln!("{p} {:.2} s, {:.2} s of CPU", p.elapsed.as_secs_f64(), cpu_seconds());
@@ -90,7 +90,7 @@ fn first_run(name: &str, graph: Graph) {
     }
 }
 
-fn report(heard: &Event) {
+fn report(heard: &Events) {
     let mut times: Vec<(f64, &str)> = heard
         .windows(2)
         .filter(|w| w[1].1 == w[0].1 + 1)

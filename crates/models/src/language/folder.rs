@@ -100,29 +100,42 @@ impl LanguageFolder {
     /// Tokens that end an answer: of `generation_config.json`, else of `config.json`, a number or a list; else the
     /// tokenizer's `eos_token`.
     pub fn end_of_sequence(&self, vocab: u64) -> Result<Vec<u32>, ModelError> {
-        const KEY: &str = "eos_token_id";
-        for name in [GENERATION, CONFIG] {
-            let config = if name == CONFIG { self.object(CONFIG)? } else { None };
-            let ids: Vec<&Value> = match config.as_ref().unwrap_or(&self.generation).get(KEY) {
-                None | Some(Value::Null) => continue,
-                Some(Value::Array(list)) => list.iter().collect(),
-                Some(one) => vec![one],
-            };
-            let id = |value: &Value| {
-                let id = value.as_u64().filter(|&id| id < vocab).and_then(|id| u32::try_from(id).ok());
-                id.ok_or_else(|| {
-                    let problem = format!("has {value}, and the model's tokens are 0 to {}", vocab - 1);
-                    self.wrong(name, KEY, problem)
-                })
-            };
-            let mut ids = ids.into_iter().map(id).collect::<Result<Vec<u32>, _>>()?;
-            ids.sort_unstable();
-            ids.dedup();
+        if let Some(ids) = self.ids_of(GENERATION, &self.generation, vocab)? {
+            return Ok(ids);
+        }
+        let config = self.object(CONFIG)?.unwrap_or_default();
+        if let Some(ids) = self.ids_of(CONFIG, &config, vocab)? {
             return Ok(ids);
         }
         let has_tokenizer = [TOKENIZER, SENTENCEPIECE].iter().any(|name| self.files.has(name));
         let eos = if has_tokenizer { self.tokenizer()?.eos() } else { None };
         Ok(eos.into_iter().collect())
+    }
+
+    /// Tokens that end an answer by what is in a file; none where it does not say.
+    fn ids_of(
+        &self,
+        file: &str,
+        map: &Map<String, Value>,
+        vocab: u64,
+    ) -> Result<Option<Vec<u32>>, ModelError> {
+        const KEY: &str = "eos_token_id";
+        let ids = match map.get(KEY) {
+            None | Some(Value::Null) => return Ok(None),
+            Some(Value::Array(list)) => list.as_slice(),
+            Some(one) => std::slice::from_ref(one),
+        };
+        let id = |value: &Value| {
+            let id = value.as_u64().filter(|&id| id < vocab).and_then(|id| u32::try_from(id).ok());
+            id.ok_or_else(|| {
+                let problem = format!("has {value}, and the model's tokens are 0 to {}", vocab - 1);
+                self.wrong(file, KEY, problem)
+            })
+        };
+        let mut ids = ids.iter().map(id).collect::<Result<Vec<u32>, _>>()?;
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(Some(ids))
     }
 
     /// The folder's tokenizer: `tokenizer.json`, else `tokenizer.model`, with what `tokenizer_config.json` says.

@@ -58,8 +58,8 @@ const READ: &[(&str, Kind)] = &[
     ("tensor_data_layout", Kind::Text),
 ];
 
-/// Keys that it gets, and that are looked at here besides.
-const READ_TOO: &[(&str, Kind)] = &[("vocab_size", Kind::Count), ("attention.key_length", Kind::Count)];
+/// Keys of the configuration whose type matters here, too.
+const CHECKED_ALSO: &[(&str, Kind)] = &[("vocab_size", Kind::Count), ("attention.key_length", Kind::Count)];
 
 /// Keys that do nothing where they are 0, for architectures that have no use of their own for them.
 const OFF_AT_0: &[&str] = &[
@@ -154,9 +154,9 @@ impl GgufSettings<'_> {
         Ok(configuration)
     }
 
-    /// That keys are what they are looked at as. Of another type they would count as missing.
+    /// That keys are what they are looked at as.
     fn check_types(&self) -> Result<(), ModelError> {
-        for (name, kind) in READ.iter().chain(READ_TOO) {
+        for (name, kind) in READ.iter().chain(CHECKED_ALSO) {
             let Some(value) = self.file.metadata().get(&self.key(name)) else { continue };
             if let Err(wanted) = kind.check(value) {
                 return Err(self.wrong(name, format!("is {value}, not {wanted}")));

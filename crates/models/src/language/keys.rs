@@ -198,12 +198,13 @@ impl<'k> Keys<'k> {
     }
 
     /// Refuses every key that was not read: those whose value switches something on, or all of an architecture's own.
-    /// `ignored` are names with the reason why they say nothing about values. What is left and does nothing comes back.
-    pub fn refuse_others(&self, ignored: &[(&str, &str)]) -> Result<Vec<&'k str>, ModelError> {
+    /// `harmless` are names with the reason why they say nothing about values. What is left and does nothing comes
+    /// back.
+    pub fn refuse_others(&self, harmless: &[(&str, &str)]) -> Result<Vec<&'k str>, ModelError> {
         let read = self.read.borrow();
         let is_asked_for = |name: &String| read.contains(name) || self.ignored.contains(name);
         let is_known =
-            |key: &str| is_asked_for(&self.shown(key)) || ignored.iter().any(|(name, _)| *name == key);
+            |key: &str| is_asked_for(&self.shown(key)) || harmless.iter().any(|(name, _)| *name == key);
         let others = self.map.iter().filter(|(key, _)| !is_known(key));
         let (on, off): (Vec<_>, Vec<_>) =
             others.partition(|(_, value)| self.is_strict || says_something(value));

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// A token in an object of `--json`.
 #[derive(Serialize)]
-pub(crate) struct PieceReport<'r> {
+pub(crate) struct TokenText<'r> {
     id: u32,
     /// What it writes in the middle of a text; the name of a control token.
     text: String,
@@ -14,12 +14,12 @@ pub(crate) struct PieceReport<'r> {
     bytes: Option<&'r [u8]>,
 }
 
-impl<'r> PieceReport<'r> {
+impl<'r> TokenText<'r> {
     /// A token of a tokenizer; without one, and where the model has more tokens than it, without text.
-    pub(crate) fn of(tokenizer: Option<&'r TextTokenizer>, id: u32) -> PieceReport<'r> {
+    pub(crate) fn of(tokenizer: Option<&'r TextTokenizer>, id: u32) -> TokenText<'r> {
         let bytes = tokenizer.and_then(|t| t.token_bytes(id)).unwrap_or_default();
         let is_text = std::str::from_utf8(bytes).is_ok();
         let text = String::from_utf8_lossy(bytes).into_owned();
-        PieceReport { id, text, bytes: (!is_text).then_some(bytes) }
+        TokenText { id, text, bytes: (!is_text).then_some(bytes) }
     }
 }

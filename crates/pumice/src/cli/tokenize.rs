@@ -3,7 +3,7 @@
 //! In: a model (of which no tensor is read) and a text. Out: ids, with the bytes that each writes.
 
 use super::hub::{HubArgs, Takes};
-use super::piece::PieceReport;
+use super::piece::TokenText;
 use super::progress::Progress;
 use super::words::count;
 use super::{CommandError, Outcome, texts};
@@ -48,7 +48,7 @@ pub struct TokenizeArgs {
 struct Report<'r> {
     tokens: usize,
     ids: &'r [u32],
-    pieces: Vec<PieceReport<'r>>,
+    pieces: Vec<TokenText<'r>>,
 }
 
 /// Runs the command. Tokens go to `out`; how many there are goes to `log`.
@@ -66,7 +66,7 @@ pub fn run(args: &TokenizeArgs, out: &mut dyn Write, log: &mut dyn Write) -> Out
     };
     let ids = encoded.map_err(|e| Error::from(ModelError::from(e)))?;
     if args.json {
-        let pieces = ids.iter().map(|&id| PieceReport::of(Some(&tokenizer), id)).collect();
+        let pieces = ids.iter().map(|&id| TokenText::of(Some(&tokenizer), id)).collect();
         let report = Report { tokens: ids.len(), ids: &ids, pieces };
         let text = serde_json::to_string(&report).map_err(|e| CommandError::Write(e.into()))?;
         writeln!(out, "{text}")?;

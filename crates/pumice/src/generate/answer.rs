@@ -31,6 +31,7 @@ pub struct Answer<'c> {
     last: FinishReason,
     end: Option<FinishReason>,
     has_failed: bool,
+    /// When the first token was there; before, when the answer was asked for.
     begun: Instant,
     made: Generated,
 }
@@ -150,11 +151,10 @@ impl<'c> Answer<'c> {
     /// Makes one token or more; none where that was ended before.
     fn make(&mut self, listen: &mut Listen<'_>) -> Result<(), Error> {
         let is_first = self.made.decoded == 0 && self.made.prompt_time.is_zero();
+        let start = Instant::now();
         if is_first {
-            self.begun = Instant::now();
             self.conversation.model.prepare_for(self.conversation.unread.len(), self.left)?;
-            self.made.kernels_time = self.begun.elapsed();
-            self.begun = Instant::now();
+            self.made.kernels_time = start.elapsed();
         }
         let before = self.conversation.read.len();
         let made = if !is_first && self.is_on_device && self.conversation.is_last_known {
@@ -164,7 +164,7 @@ impl<'c> Answer<'c> {
         };
         if is_first {
             self.made.prompt_read = self.conversation.read.len() - before;
-            self.made.prompt_time = self.begun.elapsed();
+            self.made.prompt_time = start.elapsed().saturating_sub(self.made.kernels_time);
             self.begun = Instant::now();
         } else {
             self.made.decoded += made.len();

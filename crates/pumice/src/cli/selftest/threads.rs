@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What `take` and `stuck` hear of.
+/// What `take` of [`in_order`] hears of.
 pub enum Event<R> {
     /// The result of a number, in the order of the numbers.
     Result(usize, R),

@@ -2,7 +2,7 @@
 
 use super::GenerateArgs;
 use crate::cli::CommandError;
-use crate::cli::piece::PieceReport;
+use crate::cli::piece::TokenText;
 use crate::cli::words::count;
 use crate::device::DeviceChoice;
 use crate::embed::cli::explain;
@@ -42,7 +42,7 @@ struct Report<'a> {
 #[derive(Serialize)]
 struct TokenReport<'a> {
     #[serde(flatten)]
-    piece: PieceReport<'a>,
+    piece: TokenText<'a>,
     log_prob: Option<f32>,
     likeliest: Vec<LikelyReport<'a>>,
 }
@@ -50,13 +50,13 @@ struct TokenReport<'a> {
 #[derive(Serialize)]
 struct LikelyReport<'a> {
     #[serde(flatten)]
-    piece: PieceReport<'a>,
+    piece: TokenText<'a>,
     log_prob: f32,
 }
 
 impl<'a> TokenReport<'a> {
     fn of(tokenizer: Option<&'a TextTokenizer>, token: &Token) -> TokenReport<'a> {
-        let piece = |id| PieceReport::of(tokenizer, id);
+        let piece = |id| TokenText::of(tokenizer, id);
         let likely = |of: &TokenLogProb| LikelyReport { piece: piece(of.id), log_prob: of.log_prob };
         let likeliest = token.likeliest.iter().map(likely).collect();
         TokenReport { piece: piece(token.id), log_prob: token.log_prob, likeliest }
