@@ -10,7 +10,10 @@ use pumice_tests::{device, files};
 use pumice_vulkan::{DeviceOptions, VulkanDevice};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The process is measured: one at a time.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// Conversations that are open at once.
 const OPEN: usize = 4;
@@ -120,6 +123,7 @@ fn ids(conversation: &mut Conversation, request: &Request) -> Vec<u32> {
 
 /// Talks for so many tokens of answers, measuring; then once more, from the beginning.
 fn talks(vulkan: &Arc<VulkanDevice>, (model, context): (&Path, u64), tokens: usize) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let device = Device::from_runtime(vulkan.clone(), DeviceKind::Gpu);
     let model_options = LanguageOptions::default().context(context);
     // No thread makes kernels of other ranges meanwhile: what it takes would be measured.
