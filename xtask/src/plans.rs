@@ -48,7 +48,7 @@ pub fn timed(model: &str, options: &PlanOptions) -> Outcome<(Plan, Option<Took>)
         Kind::Gguf | Kind::Other => {}
     }
     let target = with_table(target(&options.target)?, options.table.as_deref())?;
-    let (graph, specializations) = graph(model)?;
+    let (graph, specializations) = graph(model, &target)?;
     let options = Options::default()
         .precision(options.precision.parse().map_err(Failure::said)?)
         .placement(if options.bump { Placement::Bump } else { Placement::Packed })
@@ -103,7 +103,7 @@ pub fn built_in() -> impl Iterator<Item = &'static str> {
     BUILT_IN.into_iter().map(|(name, _)| name)
 }
 
-fn graph(model: &str) -> Outcome<Program> {
+fn graph(model: &str, target: &Target) -> Outcome<Program> {
     let named = |e: ModelError| Failure::said(format!("{model}: {e}"));
     if let Some((_, make)) = BUILT_IN.iter().find(|(name, _)| *name == model) {
         return make().map_err(named);
@@ -118,7 +118,7 @@ fn graph(model: &str) -> Outcome<Program> {
         return encoder(path).map_err(named);
     }
     if path.is_dir() || kind(path)? == Kind::Gguf {
-        return decoder(path).map_err(named);
+        return decoder(path, target).map_err(named);
     }
     let known = BUILT_IN.map(|(name, _)| name).join(", ");
     Err(Failure::said(format!(
@@ -132,8 +132,8 @@ fn encoder(path: &Path) -> Result<Program, ModelError> {
     Ok((folder.graph(&EncoderOptions::default())?, specialize::encoder()))
 }
 
-fn decoder(path: &Path) -> Result<Program, ModelError> {
-    let file = LanguageModel::open(path, &LanguageOptions::default())?;
+fn decoder(path: &Path, target: &Target) -> Result<Program, ModelError> {
+    let file = LanguageModel::open(path, &LanguageOptions::default().suited_to(target))?;
     Ok((file.model()?.graph, specialize::decoder()))
 }
 

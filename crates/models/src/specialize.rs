@@ -12,9 +12,9 @@ pub fn encoder() -> Cuts {
     vec![("batch".to_owned(), vec![1]), ("seq".to_owned(), vec![32, 128])]
 }
 
-/// The decoder's `t`: one token at a time, few, many.
+/// The decoder's `t`: one token at a time, few, many, and the long pieces that prompts are read in on GPUs.
 pub fn decoder() -> Cuts {
-    vec![("t".to_owned(), vec![1, 16])]
+    vec![("t".to_owned(), vec![1, 16, 128])]
 }
 
 /// The scoring decoder's `s`: a piece of a text of which nothing is scored asks for one row.

@@ -93,7 +93,7 @@ pub fn run(args: &CompileArgs, cache: Option<PathBuf>, out: &mut dyn Write, log:
     let path = args.hub.located(&args.model, Takes::Any, &Progress::new(), log)?;
     check_place(args, &path)?;
     let target = target(args, cache)?;
-    let (model, options) = model(args, &path, log)?;
+    let (model, options) = model(args, &path, &target, log)?;
     let options = options.precision(args.compiler.precision);
     let begin = Instant::now();
     let mut plan = crate::plan(&model.graph, &target, &options)?.into_plan();
@@ -170,7 +170,12 @@ fn target(args: &CompileArgs, cache: Option<PathBuf>) -> Result<Target, CommandE
 }
 
 /// The model with the ranges that its commands ask for.
-fn model(args: &CompileArgs, path: &Path, log: &mut dyn Write) -> Result<(Model, Options), CommandError> {
+fn model(
+    args: &CompileArgs,
+    path: &Path,
+    target: &Target,
+    log: &mut dyn Write,
+) -> Result<(Model, Options), CommandError> {
     if path.is_dir() && !LanguageModel::is_in_folder(path).map_err(Error::from)? {
         args.reading.refuse_for_encoder(path, args.context)?;
         let overrides = SentenceOverrides::default()
@@ -190,7 +195,7 @@ fn model(args: &CompileArgs, path: &Path, log: &mut dyn Write) -> Result<(Model,
         ("--max-tokens", args.max_tokens.is_some()),
     ];
     refuse(path, &of_others, ENCODERS)?;
-    let options = args.reading.options().context(args.context);
+    let options = args.reading.options().context(args.context).suited_to(target);
     let file = LanguageModel::open(path, &options).map_err(Error::from)?;
     file.notes.iter().try_for_each(|note| writeln!(log, "note: {note}"))?;
     Ok((file.model().map_err(Error::from)?, Options::default().specializations(specialize::decoder())))

@@ -68,7 +68,7 @@ impl Generator {
         options: &GenerateOptions,
         progress: impl FnMut(usize, usize),
     ) -> Result<Generator, Error> {
-        let file = LanguageModel::open(path, &options.model_options())?;
+        let file = LanguageModel::open(path, &options.model_options(device))?;
         let text = TextSide::new(file.tokenizer()?, file.chat_templates()?, options.chat.clone());
         Generator::of(file, Some(text), device, options, progress)
     }
@@ -97,7 +97,7 @@ impl Generator {
         options: &GenerateOptions,
         progress: impl FnMut(usize, usize),
     ) -> Result<Generator, Error> {
-        let file = LanguageModel::open(path, &options.model_options())?;
+        let file = LanguageModel::open(path, &options.model_options(device))?;
         Generator::of(file, None, device, options, progress)
     }
 

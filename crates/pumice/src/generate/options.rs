@@ -1,6 +1,7 @@
 //! Choices for a [`Generator`](super::Generator), and what a plan that was made before says of them.
 
 use super::chat::ChatSettings;
+use crate::device::Device;
 use crate::model::PlanSource;
 use pumice_compile::Options;
 use pumice_models::{CacheType, LanguageOptions, specialize};
@@ -63,14 +64,21 @@ impl GenerateOptions {
         PlanSource { plan: self.plan.as_ref(), compile: &self.compile, suggested: specialize::decoder }
     }
 
-    /// The model's choices; with a plan, its context, where nobody chose one, and its caches.
-    pub(super) fn model_options(&self) -> LanguageOptions {
+    /// The model's choices; with a plan, its caches and, where nobody chose them, its context and tokens of a run;
+    /// otherwise what suits the device.
+    pub(crate) fn model_options(&self, device: &Device) -> LanguageOptions {
         let model = self.model.clone();
-        let Some(plan) = &self.plan else { return model };
+        let Some(plan) = &self.plan else { return model.suited_to(device.target()) };
         let (context, cache) = (model.context.or_else(|| planned_context(plan)), planned_cache(plan));
-        let cache = cache.unwrap_or(model.cache);
-        model.context(context).cache(cache)
+        let (new, cache) = (model.max_new.or_else(|| planned_new(plan)), cache.unwrap_or(model.cache));
+        model.context(context).max_new(new).cache(cache)
     }
+}
+
+/// Tokens that one run of a decoder's plan takes.
+fn planned_new(plan: &CheckedPlan) -> Option<u64> {
+    let new = plan.symbols.find("t")?;
+    plan.symbols.get(new).map(|symbol| symbol.max)
 }
 
 /// Tokens that the caches of a decoder's plan hold: `history` has a row more.

@@ -131,7 +131,7 @@ impl Scene<'_> {
         let begun = Instant::now();
         let generator = match &self.args.model {
             Some(path) => {
-                let mut file = LanguageModel::open(path, &options.model)?;
+                let mut file = LanguageModel::open(path, &options.model_options(self.device))?;
                 // No token ends what is measured.
                 file.config.end_of_sequence.clear();
                 self.progress.with_tensors(|heard| Generator::of(file, None, self.device, &options, heard))?

@@ -10,6 +10,7 @@ use pumice_ir::Graph;
 use pumice_models::{
     EncoderFolder, EncoderOptions, LanguageModel, LanguageOptions, SentenceOverrides, specialize,
 };
+use pumice_types::Target;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -57,7 +58,7 @@ pub(super) struct TensorRow {
 ///
 /// # Errors
 /// A path that cannot be read or holds none of the formats; an option that does not go with it.
-pub(super) fn open(args: &Args) -> Result<Opened, CommandError> {
+pub(super) fn open(args: &Args, target: &Target) -> Result<Opened, CommandError> {
     let path = &args.path;
     // What has no configuration to read is looked at as a folder of tensors.
     let is_encoder = path.is_dir() && !LanguageModel::is_in_folder(path).unwrap_or(false);
@@ -66,7 +67,7 @@ pub(super) fn open(args: &Args) -> Result<Opened, CommandError> {
         return encoder_folder(path, args.batch);
     }
     refuse(path, &[("--batch", args.batch.is_some())], ENCODERS)?;
-    let options = args.reading.options().context(args.context);
+    let options = args.reading.options().context(args.context).suited_to(target);
     if path.is_dir() {
         return language_folder(path, &options);
     }

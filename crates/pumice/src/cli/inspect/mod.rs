@@ -74,7 +74,7 @@ pub fn run(args: &Args, cache: Option<PathBuf>, out: &mut dyn Write) -> Outcome 
     let target = target(args, cache)?;
     let path = args.hub.located(&args.path, Takes::Any, &Progress::new(), &mut std::io::sink())?;
     let args = &Args { path, ..args.clone() };
-    let opened = file::open(args)?;
+    let opened = file::open(args, &target)?;
     let (memory, problem) = match opened.graph {
         Ok(planned) => match memory::of(&planned, &target) {
             Ok(memory) => (Some(memory), None),
