@@ -33,7 +33,6 @@ pub fn is_readable(cx: &LowerCx<'_>, view: &View) -> bool {
 
 impl LowerCx<'_> {
     /// A place as elements: the param that a view in blocks shows is decoded as a whole, once for all that want it so.
-    /// Strides count elements, so the view of the values is that of the blocks.
     pub fn decoded(&mut self, at: &PlacedView) -> LowerResult<PlacedView> {
         if is_coded(&at.view) {
             return self.decoded_codes(at);
@@ -41,27 +40,51 @@ impl LowerCx<'_> {
         if block(&at.view).is_none() {
             return Ok(at.clone());
         }
-        let version = &self.unplaced.versions[at.version.0 as usize];
-        let (name, shape) = (version.name.clone(), version.ty.shape.clone());
-        let blocks = PlacedView {
-            version: at.version,
-            part: at.part,
-            view: View::dense(DType::F32, at.view.storage, &shape).into(),
-        };
+        let (blocks, ty) = self.whole_param(at);
         let values = match self.copy_of(&blocks) {
             Some(values) => values,
             None => {
-                let ty = ValueType::new(DType::F32, shape);
-                let values = self.alloc(name, StorageClass::Scratch, Storage::Arena, &ty)?;
-                let first = self.unplaced.steps.len();
-                dequantize(self, &blocks, &values, &ty)?;
-                self.because(first, "its reader takes elements, and it is stored in blocks");
-                self.remember_copy(&blocks, &values);
+                self.dequantized(&blocks, &ty, "its reader takes elements, and it is stored in blocks")?
+            }
+        };
+        Ok(seen_through(&values, at))
+    }
+
+    /// As [`LowerCx::decoded`], but in scratch, anew in each run: the values take their bytes while they are read.
+    pub fn decoded_anew(&mut self, at: &PlacedView, why: &str) -> LowerResult<PlacedView> {
+        let (blocks, ty) = self.whole_param(at);
+        let values = match self.copy_of(&blocks) {
+            Some(values) => values,
+            None => {
+                let values = self.dequantized(&blocks, &ty, why)?;
+                self.unplaced.made_anew.insert(values.version);
                 values
             }
         };
-        Ok(restride(&values, at.view.shape.clone(), at.view.strides.clone(), at.view.offset.clone()))
+        Ok(seen_through(&values, at))
     }
+
+    /// The whole param that a view in blocks shows, and the type of its values.
+    fn whole_param(&self, at: &PlacedView) -> (PlacedView, ValueType) {
+        let shape = &self.unplaced.versions[at.version.0 as usize].ty.shape;
+        let view = View::dense(DType::F32, at.view.storage, shape).into();
+        (PlacedView { view, ..at.clone() }, ValueType::new(DType::F32, shape.clone()))
+    }
+
+    fn dequantized(&mut self, blocks: &PlacedView, ty: &ValueType, why: &str) -> LowerResult<PlacedView> {
+        let name = self.unplaced.versions[blocks.version.0 as usize].name.clone();
+        let values = self.alloc(name, StorageClass::Scratch, Storage::Arena, ty)?;
+        let first = self.unplaced.steps.len();
+        dequantize(self, blocks, &values, ty)?;
+        self.because(first, why);
+        self.remember_copy(blocks, &values);
+        Ok(values)
+    }
+}
+
+/// Strides count elements, so the view of the values is that of the blocks.
+fn seen_through(values: &PlacedView, at: &PlacedView) -> PlacedView {
+    restride(values, at.view.shape.clone(), at.view.strides.clone(), at.view.offset.clone())
 }
 
 /// The step that writes the values of blocks.

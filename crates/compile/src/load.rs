@@ -2,7 +2,7 @@
 //! once for all specializations that want the same bytes. What runs read of their results lies among the weights; the
 //! rest lives in scratch while the load program runs.
 
-use crate::unplaced::{StorageClass, UnplacedProgram, UnplacedStep, UnplacedVersion};
+use crate::unplaced::{StorageClass, UnplacedProgram, UnplacedStep, UnplacedUse, UnplacedVersion};
 use pumice_plan::kernel::ArgValue;
 use pumice_plan::{Access, StepKind};
 use smallvec::SmallVec;
@@ -88,13 +88,13 @@ impl Made {
                 _ => false,
             }
         };
-        let joins = step.uses.iter().any(|u| {
-            u.access.writes()
-                && (unplaced.joins.contains(&u.version) || unplaced.carried.contains(&u.version))
-        });
+        let of_runs = [&unplaced.joins, &unplaced.carried, &unplaced.made_anew];
+        let of_run =
+            |u: &UnplacedUse| u.access.writes() && of_runs.iter().any(|set| set.contains(&u.version));
+        let belongs_to_run = step.uses.iter().any(of_run);
         let waits = !step.waits.is_empty();
         fixed
-            && !joins
+            && !belongs_to_run
             && !waits
             && (!counts || small())
             && step.uses.iter().all(|u| known(u.version, u.access))

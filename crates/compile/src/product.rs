@@ -116,6 +116,7 @@ pub fn emit(
     if !space.y.col.is(1) {
         return Err("a product is stored along its rows".into());
     }
+    let b = &decoded(cx, &space, b)?;
     let choice = choose(cx, &space, &b.view).ok_or(NO_KERNEL)?;
     let [a, b] = &rounded(cx, &space, &choice, [a, b])?;
     let coded = Coded::of(cx, b, &inputs);
@@ -165,6 +166,27 @@ fn rounded(
         }
     }
     Ok(factors)
+}
+
+/// Of the device's memory, what values of a weight may take at most: a sixteenth.
+const DECODED_SHARE: u64 = 16;
+/// How many times as large as what a product reads of it a weight is at most that is decoded whole.
+const DECODED_APART: u64 = 4;
+
+/// The right operand, decoded where so many rows are multiplied with it that their tiles would decode it too often. Its
+/// values are made anew in each run: kept, they would take several times what the weight takes.
+fn decoded(cx: &mut LowerCx<'_>, space: &ProductSpace, b: &PlacedView) -> LowerResult<PlacedView> {
+    let is_in_blocks = matches!(FloatStorage::of(&b.view), FloatStorage::Blocks(_));
+    if !is_in_blocks || !cx.selection.matmul.decodes_before(&extents(cx, space, &b.view), cx.target) {
+        return Ok(b.clone());
+    }
+    let upper = |shape: &[DimExpr]| elements(shape).upper(cx.graph.symbols());
+    let whole = upper(&cx.unplaced.versions[b.version.0 as usize].ty.shape);
+    let fits = whole.saturating_mul(4) <= cx.target.limits.memory.0 / DECODED_SHARE;
+    if !fits || upper(&b.view.shape).saturating_mul(DECODED_APART) < whole {
+        return Ok(b.clone());
+    }
+    cx.decoded_anew(b, "many rows are multiplied with it, and their tiles would each decode it")
 }
 
 /// A right operand that may be codes: what makes its values, its name in the meaning, and its view.
@@ -237,9 +259,14 @@ pub fn widest_mode(choice: &Choice) -> u32 {
 
 /// The kernel, by the upper bounds of the extents.
 fn choose(cx: &LowerCx<'_>, space: &ProductSpace, b: &View) -> Option<Choice> {
+    cx.selection.matmul.choose(&extents(cx, space, b), cx.target)
+}
+
+/// The upper bounds of the extents, and how the right operand lies.
+fn extents(cx: &LowerCx<'_>, space: &ProductSpace, b: &View) -> ProductExtents {
     let symbols = cx.graph.symbols();
     let up = |d: &DimExpr| d.upper(symbols).max(1);
-    let product = ProductExtents {
+    ProductExtents {
         m: up(&space.m),
         n: up(&space.n),
         k: up(&space.k),
@@ -247,8 +274,7 @@ fn choose(cx: &LowerCx<'_>, space: &ProductSpace, b: &View) -> Option<Choice> {
         b_along_k: space.b.row.is(1),
         b_stored: FloatStorage::of(b).class(),
         precision: space.rounding.precision(),
-    };
-    cx.selection.matmul.choose(&product, cx.target)
+    }
 }
 
 fn groups(space: &ProductSpace, choice: &Choice) -> DimExpr {

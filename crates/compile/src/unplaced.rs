@@ -181,6 +181,8 @@ pub struct UnplacedProgram {
     pub joins: BTreeSet<UnplacedVersion>,
     /// What turns begin with.
     pub carried: BTreeSet<UnplacedVersion>,
+    /// What each run makes anew although loading could make it: kept, it would take its bytes for good.
+    pub made_anew: BTreeSet<UnplacedVersion>,
     /// The loops.
     pub loops: Vec<UnplacedLoop>,
 }

@@ -59,6 +59,9 @@ pub const TILE: &FamilyDecl = &FamilyDecl {
 /// When k is cut.
 pub const PARTS: &FamilyDecl =
     &FamilyDecl { rules: &[BUSY, FASTER], optional: true, ..FamilyDecl::new("matmul.parts", MEASURES) };
+/// When a right operand in blocks is decoded by a step of its own, whose values the product reads.
+pub const DECODED: &FamilyDecl =
+    &FamilyDecl { rules: &[("before", &[])], optional: true, ..FamilyDecl::new("matmul.decoded", MEASURES) };
 
 /// What a choice says of words: 1 where modes 1 and 3 lose to 0 and 2.
 pub const SCALAR: &str = "scalar";
@@ -69,6 +72,7 @@ pub struct Rules {
     pub(super) product: Family,
     pub(super) tiles: Family,
     pub(super) parts: Family,
+    pub(super) decoded: Family,
 }
 
 impl Rules {
@@ -80,6 +84,11 @@ impl Rules {
             Some(rule) if self.tiles.is_empty() => Err(format!("{rule}: there is no row of matmul.tile")),
             _ => Ok(self),
         }
+    }
+
+    /// Whether a right operand in blocks is decoded before.
+    pub fn decodes_before(&self, product: &ProductExtents, target: &Target) -> bool {
+        self.decoded.holds(&shape(&at_least_one(product), false, target))
     }
 
     /// The kernel for a product on a target: the fastest, or one whose loops end by themselves where those of the

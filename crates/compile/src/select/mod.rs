@@ -39,6 +39,7 @@ pub const FAMILIES: &[&FamilyDecl] = &[
     matmul::PRODUCT,
     matmul::TILE,
     matmul::PARTS,
+    matmul::DECODED,
     experts::TILE,
     convolution::METHOD,
     convolution::WINDOWS,
@@ -130,6 +131,7 @@ impl Selection {
             tiles: read(matmul::TILE)?,
             product: read(matmul::PRODUCT)?,
             parts: read(matmul::PARTS)?,
+            decoded: read(matmul::DECODED)?,
         };
         Ok(Selection {
             matmul: product.sound()?,
