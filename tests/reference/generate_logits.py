@@ -13,6 +13,9 @@ import numpy as np
 
 from numpy_decoder import Model, Text
 
+# One of a token's likeliest ones, with a text that may hold any character.
+LIKELY = re.compile(rb'\{"id":(\d+),"text":"(?:[^"\\]|\\.)*",(?:"bytes":\[[\d,]*\],)?"log_prob":([^,}]+)\}')
+
 
 def generated(args, prompt, vocab):
     """Ids of the prompt, ids that followed, and f32 [ids, vocab] log probabilities."""
@@ -22,13 +25,11 @@ def generated(args, prompt, vocab):
         subprocess.run(words, check=True, stdout=out, stderr=subprocess.DEVNULL)
         out.seek(0)
         line = out.read().strip().split(b"\n")[-1]
-    # Millions of small objects: lists of likeliest tokens are cut out and read as plain numbers.
-    lists = [m.span(1) for m in re.finditer(rb'"likeliest":\[([^\]]*)\]', line)]
-    rows = np.full((len(lists), vocab), np.nan, np.float32)
-    for row, span in zip(rows, lists):
-        pairs = np.array(line[slice(*span)].translate(None, b'{}":_idlogprb').split(b","), dtype=np.float64).reshape(-1, 2)
-        row[pairs[:, 0].astype(int)] = pairs[:, 1]
-    report = json.loads(re.sub(rb'"likeliest":\[[^\]]*\]', b'"likeliest":[]', line))
+    # Millions of small objects: the likeliest tokens are cut out and read as plain numbers, without their texts.
+    pairs = np.array([m.group(1, 2) for m in LIKELY.finditer(line)], dtype=np.float64).reshape(-1, vocab, 2)
+    rows = np.full(pairs.shape[:2], np.nan, np.float32)
+    np.put_along_axis(rows, pairs[..., 0].astype(int), pairs[..., 1], axis=1)
+    report = json.loads(re.sub(rb"\[,*\]", b"[]", LIKELY.sub(b"", line)))
     assert len(rows) == len(report["ids"]) and not np.isnan(rows).any(), "a token has no log probability"
     return report["prompt_ids"], report["ids"], rows
 
