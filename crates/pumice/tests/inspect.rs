@@ -189,6 +189,19 @@ fn what_cannot_be_planned_says_why() {
     assert!(text.contains("no memory plan"), "{text}");
 }
 
+/// Names of a file reached the terminal as they were, and could clear it or pass for lines of the program.
+#[test]
+fn control_characters_of_a_file_are_shown_as_escapes() {
+    let extra = Some(("a\u{1b}[2J\n\u{7}b", DType::F32.into(), &[64][..]));
+    let path = language_model("controls.gguf", "llama", extra);
+    let (well, text) = inspect(&path, &["--target", "lavapipe"]).expect("inspects");
+    let is_raw = |c: char| c.is_control() && c != '\n';
+    assert!(!well && text.contains(r"  a\u{1b}[2J\n\u{7}b  ") && !text.contains(is_raw), "{text}");
+    assert!(text.contains("no memory plan") && text.contains(r"`a\u{1b}[2J"), "{text}");
+    let (_, json) = inspect(&path, &["--target", "lavapipe", "--json"]).expect("inspects");
+    assert!(json.contains(r"a\u001b[2J\n\u0007b"), "{json}");
+}
+
 /// Tensors of types that are not read were counted as 0 bytes: the sum of a file was far below its size.
 #[test]
 fn tensors_of_types_that_are_not_read_have_their_bytes() {
