@@ -27,12 +27,19 @@ fn scratch(name: &str) -> PathBuf {
 
 /// Whether all is well, and the output; or the error.
 fn inspect(path: &Path, args: &[&str]) -> Result<(bool, String), String> {
+    let (well, out, _) = inspect_with_log(path, args)?;
+    Ok((well, out))
+}
+
+/// The same, with the log.
+fn inspect_with_log(path: &Path, args: &[&str]) -> Result<(bool, String, String), String> {
     let path = path.display().to_string();
     let parsed =
         Command::try_parse_from([&["inspect", path.as_str()], args].concat()).map_err(|e| e.to_string())?;
-    let mut out = Vec::new();
-    let well = run(&parsed.inspect, None, &mut out).map_err(|e| e.to_string())?;
-    Ok((well, String::from_utf8(out).expect("text")))
+    let (mut out, mut log) = (Vec::new(), Vec::new());
+    let well = run(&parsed.inspect, None, &mut out, &mut log).map_err(|e| e.to_string())?;
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    Ok((well, text(out), text(log)))
 }
 
 /// A two-layer language model of architecture `name`, with zeros for weights.
@@ -187,6 +194,16 @@ fn what_cannot_be_planned_says_why() {
     assert!(!well && text.contains("give the folder that holds its config.json"), "{text}");
     let (_, text) = inspect(&path, &["--target", "lavapipe", "--context", "65"]).expect("inspects");
     assert!(text.contains("no memory plan"), "{text}");
+    // A script that keeps the output elsewhere is told as well.
+    for more in [&[][..], &["--json"]] {
+        let args = [&["--target", "lavapipe"], more].concat();
+        let (well, _, log) = inspect_with_log(&path, &args).expect("inspects");
+        assert!(!well && log.starts_with("pumice: ") && log.lines().count() == 1, "{log}");
+        assert!(log.contains("is gemma9, which is not supported"), "{log}");
+    }
+    let sound = language_model("sound.gguf", "llama", None);
+    let (well, _, log) = inspect_with_log(&sound, &["--target", "lavapipe"]).expect("inspects");
+    assert!(well && log.is_empty(), "{log}");
 }
 
 /// Names of a file reached the terminal as they were, and could clear it or pass for lines of the program.

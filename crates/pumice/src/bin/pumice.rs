@@ -172,7 +172,7 @@ fn run(command: Command) -> Outcome {
             terminations();
             convert::run(&args, interrupts(), &mut out, &mut log)
         }
-        Command::Inspect(args) => inspect::run(&args, cache_dir(), &mut out),
+        Command::Inspect(args) => inspect::run(&args, cache_dir(), &mut out, &mut log),
         Command::Devices(args) => devices::run(&args, cache_dir().as_deref(), &mut out),
         Command::Doctor(args) => doctor::run(&args, cache_dir().as_deref(), &mut out),
         Command::Tune(args) => tune::run(&args, cache_dir(), &mut out, &mut log),
