@@ -206,6 +206,24 @@ fn what_cannot_be_planned_says_why() {
     assert!(well && log.is_empty(), "{log}");
 }
 
+/// llama.cpp writes them beside NVFP4 matrices; the file was said to be of two models.
+#[test]
+fn scales_of_whole_tensors_are_told_as_such() {
+    let refused = |name: &str| {
+        let path = language_model("scales.gguf", "llama", Some((name, DType::F32.into(), &[1])));
+        inspect(&path, &["--target", "lavapipe"]).expect("inspects")
+    };
+    for name in ["blk.0.attn_q.scale", "blk.1.ffn_down.input_scale"] {
+        let (well, text) = refused(name);
+        let said = format!("`{name}` is a scale of a whole tensor beside a matrix, and those are not read");
+        assert!(!well && text.contains(&said), "{text}");
+        assert!(text.contains("take the model in another encoding"), "{text}");
+    }
+    // Of no matrix.
+    let (well, text) = refused("blk.0.none.scale");
+    assert!(!well && text.contains("is a tensor that the model does not have"), "{text}");
+}
+
 /// Names of a file reached the terminal as they were, and could clear it or pass for lines of the program.
 #[test]
 fn control_characters_of_a_file_are_shown_as_escapes() {
