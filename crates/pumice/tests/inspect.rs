@@ -27,12 +27,19 @@ fn scratch(name: &str) -> PathBuf {
 
 /// Whether all is well, and the output; or the error.
 fn inspect(path: &Path, args: &[&str]) -> Result<(bool, String), String> {
+    let (well, out, _) = inspect_with_log(path, args)?;
+    Ok((well, out))
+}
+
+/// The same, with the log.
+fn inspect_with_log(path: &Path, args: &[&str]) -> Result<(bool, String, String), String> {
     let path = path.display().to_string();
     let parsed =
         Command::try_parse_from([&["inspect", path.as_str()], args].concat()).map_err(|e| e.to_string())?;
-    let mut out = Vec::new();
-    let well = run(&parsed.inspect, None, &mut out).map_err(|e| e.to_string())?;
-    Ok((well, String::from_utf8(out).expect("text")))
+    let (mut out, mut log) = (Vec::new(), Vec::new());
+    let well = run(&parsed.inspect, None, &mut out, &mut log).map_err(|e| e.to_string())?;
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    Ok((well, text(out), text(log)))
 }
 
 /// A two-layer language model of architecture `name`, with zeros for weights.
@@ -187,6 +194,47 @@ fn what_cannot_be_planned_says_why() {
     assert!(!well && text.contains("give the folder that holds its config.json"), "{text}");
     let (_, text) = inspect(&path, &["--target", "lavapipe", "--context", "65"]).expect("inspects");
     assert!(text.contains("no memory plan"), "{text}");
+    // A script that keeps the output elsewhere is told as well.
+    for more in [&[][..], &["--json"]] {
+        let args = [&["--target", "lavapipe"], more].concat();
+        let (well, _, log) = inspect_with_log(&path, &args).expect("inspects");
+        assert!(!well && log.starts_with("pumice: ") && log.lines().count() == 1, "{log}");
+        assert!(log.contains("is gemma9, which is not supported"), "{log}");
+    }
+    let sound = language_model("sound.gguf", "llama", None);
+    let (well, _, log) = inspect_with_log(&sound, &["--target", "lavapipe"]).expect("inspects");
+    assert!(well && log.is_empty(), "{log}");
+}
+
+/// llama.cpp writes them beside NVFP4 matrices; the file was said to be of two models.
+#[test]
+fn scales_of_whole_tensors_are_told_as_such() {
+    let refused = |name: &str| {
+        let path = language_model("scales.gguf", "llama", Some((name, DType::F32.into(), &[1])));
+        inspect(&path, &["--target", "lavapipe"]).expect("inspects")
+    };
+    for name in ["blk.0.attn_q.scale", "blk.1.ffn_down.input_scale"] {
+        let (well, text) = refused(name);
+        let said = format!("`{name}` is a scale of a whole tensor beside a matrix, and those are not read");
+        assert!(!well && text.contains(&said), "{text}");
+        assert!(text.contains("take the model in another encoding"), "{text}");
+    }
+    // Of no matrix.
+    let (well, text) = refused("blk.0.none.scale");
+    assert!(!well && text.contains("is a tensor that the model does not have"), "{text}");
+}
+
+/// Names of a file reached the terminal as they were, and could clear it or pass for lines of the program.
+#[test]
+fn control_characters_of_a_file_are_shown_as_escapes() {
+    let extra = Some(("a\u{1b}[2J\n\u{7}b", DType::F32.into(), &[64][..]));
+    let path = language_model("controls.gguf", "llama", extra);
+    let (well, text) = inspect(&path, &["--target", "lavapipe"]).expect("inspects");
+    let is_raw = |c: char| c.is_control() && c != '\n';
+    assert!(!well && text.contains(r"  a\u{1b}[2J\n\u{7}b  ") && !text.contains(is_raw), "{text}");
+    assert!(text.contains("no memory plan") && text.contains(r"`a\u{1b}[2J"), "{text}");
+    let (_, json) = inspect(&path, &["--target", "lavapipe", "--json"]).expect("inspects");
+    assert!(json.contains(r"a\u001b[2J\n\u0007b"), "{json}");
 }
 
 /// Tensors of types that are not read were counted as 0 bytes: the sum of a file was far below its size.

@@ -114,12 +114,29 @@ pub(super) const SAME_MODEL: &str = "take all files from one model";
 pub(super) fn no_other_tensor(model: &Model, is_left: impl Fn(&str) -> bool) -> Result<(), ModelError> {
     let params = model.graph.params();
     let known: BTreeSet<&str> = params.iter().map(|&v| &*model.graph.value(v).name).collect();
-    let others = model.weights.names().into_iter().filter(|name| !known.contains(name));
-    let Some(name) = others.into_iter().find(|name| !is_left(name)).map(str::to_owned) else { return Ok(()) };
+    let names = model.weights.names();
+    let Some(name) = names.iter().find(|name| !known.contains(*name) && !is_left(name)) else {
+        return Ok(());
+    };
+    let (problem, remedy) = match is_scale(name, &names) {
+        true => (
+            "is a scale of a whole tensor beside a matrix, and those are not read",
+            "take the model in another encoding",
+        ),
+        false => {
+            ("is a tensor that the model does not have", "take weights and configuration from one model")
+        }
+    };
     Err(ModelError::Field {
         file: PathBuf::from(model.weights.origin()),
-        field: name,
-        problem: "is a tensor that the model does not have".to_owned(),
-        remedy: "take weights and configuration from one model".to_owned(),
+        field: (*name).to_owned(),
+        problem: problem.to_owned(),
+        remedy: remedy.to_owned(),
     })
+}
+
+/// Whether a tensor is one factor of a matrix that is there too, as llama.cpp writes beside NVFP4.
+fn is_scale(name: &str, names: &[&str]) -> bool {
+    let matrix = name.strip_suffix(".input_scale").or_else(|| name.strip_suffix(".scale"));
+    matrix.is_some_and(|matrix| names.contains(&format!("{matrix}.weight").as_str()))
 }

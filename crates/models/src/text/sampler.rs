@@ -16,13 +16,13 @@ use super::error::TextError;
 #[non_exhaustive]
 pub struct Sampler {
     /// The logit of a token among the last [`repeat_last_n`](Sampler::repeat_last_n) is divided by it where it is above
-    /// 0, else multiplied (Keskar et al. 2019); 1 is off.
+    /// 0, else multiplied (Keskar et al. 2019); 1 is off, 1e-6 the least and 1e6 the most.
     pub repeat_penalty: f32,
     /// So many of the last tokens, of prompt and answer, count for penalties.
     pub repeat_last_n: usize,
-    /// Is subtracted once from the logit of a token that is among them; 0 is off.
+    /// Is subtracted once from the logit of a token that is among them; 0 is off, -1e6 the least and 1e6 the most.
     pub presence_penalty: f32,
-    /// Is subtracted as often as the token is among them; 0 is off.
+    /// Is subtracted as often as the token is among them; 0 is off, -1e6 the least and 1e6 the most.
     pub frequency_penalty: f32,
     /// Is added to the logit of a token; minus infinity is a token that is never chosen.
     pub bias: Vec<(u32, f32)>,
@@ -125,13 +125,15 @@ impl Sampler {
         if !(self.min_p >= 0.0 && self.min_p <= 1.0) {
             return wrong("min_p", self.min_p, "from 0 (off) to 1");
         }
-        if !(self.repeat_penalty.is_finite() && self.repeat_penalty > 0.0) {
-            return wrong("repeat_penalty", self.repeat_penalty, "a number above 0; 1 is off");
+        // Beyond these a logit could become infinite, and the model would be blamed.
+        if !(1e-6..=1e6).contains(&self.repeat_penalty) {
+            return wrong("repeat_penalty", self.repeat_penalty, "from 0.000001 to 1000000; 1 is off");
         }
         let penalties =
             [("presence_penalty", self.presence_penalty), ("frequency_penalty", self.frequency_penalty)];
-        if let Some((option, value)) = penalties.into_iter().find(|(_, value)| !value.is_finite()) {
-            return wrong(option, value, "a number; 0 is off");
+        if let Some((option, value)) = penalties.into_iter().find(|(_, value)| !(-1e6..=1e6).contains(value))
+        {
+            return wrong(option, value, "from -1000000 to 1000000; 0 is off");
         }
         match self.bias.iter().find(|(_, bias)| bias.is_nan() || *bias == f32::INFINITY) {
             Some((_, bias)) => wrong("bias", *bias, "a number or minus infinity (never)"),

@@ -7,8 +7,8 @@
 use clap::{Parser, Subcommand};
 use pumice::cli::hub::HubAccess;
 use pumice::cli::{
-    CommandError, Outcome, bench, compile, convert, devices, doctor, inspect, perplexity, selftest, tokenize,
-    tune,
+    CommandError, Outcome, bench, compile, convert, devices, doctor, escape, inspect, perplexity, selftest,
+    tokenize, tune,
 };
 use pumice::embed::cli as embed;
 use pumice::generate::cli::{self as generate, Interrupts};
@@ -172,7 +172,7 @@ fn run(command: Command) -> Outcome {
             terminations();
             convert::run(&args, interrupts(), &mut out, &mut log)
         }
-        Command::Inspect(args) => inspect::run(&args, cache_dir(), &mut out),
+        Command::Inspect(args) => inspect::run(&args, cache_dir(), &mut out, &mut log),
         Command::Devices(args) => devices::run(&args, cache_dir().as_deref(), &mut out),
         Command::Doctor(args) => doctor::run(&args, cache_dir().as_deref(), &mut out),
         Command::Tune(args) => tune::run(&args, cache_dir(), &mut out, &mut log),
@@ -219,7 +219,7 @@ fn ended(outcome: Outcome) -> ExitCode {
         Err(CommandError::Interrupted) => ExitCode::from(ENDED.load(Ordering::Relaxed)),
         Err(error) => {
             // Where nobody hears it there is the code.
-            let _ = writeln!(std::io::stderr(), "pumice: {error}");
+            let _ = writeln!(std::io::stderr(), "pumice: {}", escape::message(&error.to_string()));
             ExitCode::from(2)
         }
     }

@@ -6,6 +6,7 @@ pub mod compiler;
 pub mod convert;
 pub mod devices;
 pub mod doctor;
+pub mod escape;
 pub mod hub;
 pub mod inspect;
 pub mod interrupts;

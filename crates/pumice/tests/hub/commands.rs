@@ -44,7 +44,7 @@ fn run(args: &[&str], hub: &Options) -> Result<String, CommandError> {
         }
         Command::Inspect(mut args) => {
             args.hub.access = access;
-            inspect::run(&args, None, &mut out)?;
+            inspect::run(&args, None, &mut out, &mut log)?;
         }
     }
     Ok(String::from_utf8(out).expect("text"))

@@ -237,6 +237,11 @@ fn other_options_out_of_range_are_named() {
         ("min_p", Sampler::default().min_p(1.5)),
         ("min_p", Sampler::default().min_p(-0.1)),
         ("repeat_penalty", Sampler::default().repeat_penalty(0.0)),
+        ("repeat_penalty", Sampler::default().repeat_penalty(1e-45)),
+        ("repeat_penalty", Sampler::default().repeat_penalty(1.1e6)),
+        ("repeat_penalty", Sampler::default().repeat_penalty(f32::NAN)),
+        ("presence_penalty", Sampler::default().presence_penalty(-3e38)),
+        ("frequency_penalty", Sampler::default().frequency_penalty(1.1e6)),
         ("presence_penalty", Sampler::default().presence_penalty(f32::INFINITY)),
         ("frequency_penalty", Sampler::default().frequency_penalty(f32::NAN)),
         ("bias", Sampler::default().bias(vec![(0, f32::INFINITY)])),
@@ -247,4 +252,10 @@ fn other_options_out_of_range_are_named() {
             "{name}"
         );
     }
+    let least = Sampler::default().repeat_penalty(1e-6).presence_penalty(-1e6).frequency_penalty(-1e6);
+    assert_eq!(least.check(), Ok(()));
+    let most = Sampler::default().repeat_penalty(1e6).presence_penalty(1e6).frequency_penalty(1e6);
+    assert_eq!(most.check(), Ok(()));
+    let told = Sampler::default().repeat_penalty(2e6).check().expect_err("beyond").to_string();
+    assert!(told.contains("`repeat_penalty` is 2000000; it must be from 0.000001 to 1000000"), "{told}");
 }

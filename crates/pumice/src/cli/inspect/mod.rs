@@ -8,6 +8,7 @@ mod memory;
 mod show;
 mod table;
 
+use super::escape::message;
 use super::hub::{HubArgs, Takes};
 use super::progress::Progress;
 use super::reading::ReadingArgs;
@@ -66,11 +67,11 @@ pub(super) struct Inspection {
     problem: Option<String>,
 }
 
-/// Prints what the model is. All is well if it can be planned.
+/// Prints what the model is. All is well if it can be planned; else `log` has the reason as well.
 ///
 /// # Errors
 /// A path that is no model, a target or device that there is not, an output that cannot be written.
-pub fn run(args: &Args, cache: Option<PathBuf>, out: &mut dyn Write) -> Outcome {
+pub fn run(args: &Args, cache: Option<PathBuf>, out: &mut dyn Write, log: &mut dyn Write) -> Outcome {
     let target = target(args, cache)?;
     let path = args.hub.located(&args.path, Takes::Any, &Progress::new(), &mut std::io::sink())?;
     let args = &Args { path, ..args.clone() };
@@ -98,6 +99,10 @@ pub fn run(args: &Args, cache: Option<PathBuf>, out: &mut dyn Write) -> Outcome 
         write!(out, "{}", show::text(&inspection))?;
     }
     out.flush()?;
+    if let Some(problem) = &inspection.problem {
+        // Where nobody hears it there is the code.
+        let _ = writeln!(log, "pumice: {}", message(problem));
+    }
     Ok(inspection.problem.is_none())
 }
 

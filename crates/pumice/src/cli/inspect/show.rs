@@ -3,28 +3,35 @@
 use super::Inspection;
 use super::memory::MemoryPlan;
 use super::table::{Table, grouped, pattern};
+use crate::cli::escape::{escaped, message};
 use crate::cli::words::count;
 use pumice_types::Bytes;
 
 /// The whole text.
 pub(super) fn text(inspection: &Inspection) -> String {
     let i = inspection;
-    let mut out = format!("{} ({})\n", i.path, i.format);
-    let width = i.facts.keys().map(String::len).max().unwrap_or(0);
-    for (key, value) in &i.facts {
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut out = format!("{} ({})\n", escaped(&i.path, &[]), i.format);
+    let facts: Vec<(String, String)> = i.facts.iter().map(|(key, value)| fact(key, value)).collect();
+    let width = facts.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
+    for (key, value) in &facts {
         out.push_str(&format!("  {key:<width$}  {value}\n"));
     }
     out.push_str(&tensors(i));
     for note in &i.notes {
-        out.push_str(&format!("note: {note}\n"));
+        out.push_str(&format!("note: {}\n", message(note)));
     }
     match (&i.memory, &i.problem) {
         (Some(memory), _) => out.push_str(&plan(memory)),
-        (None, Some(problem)) => out.push_str(&format!("\nno memory plan: {problem}\n")),
+        (None, Some(problem)) => out.push_str(&format!("\nno memory plan: {}\n", message(problem))),
         (None, None) => {}
     }
     out
+}
+
+/// A fact as it is shown.
+fn fact(key: &str, value: &serde_json::Value) -> (String, String) {
+    let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    (escaped(key, &[]), escaped(&value, &[]))
 }
 
 fn bytes(count: u64) -> String {

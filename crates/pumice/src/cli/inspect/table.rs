@@ -1,5 +1,6 @@
 //! Aligned columns, and rows that differ in a layer's number shown as one.
 
+use crate::cli::escape::escaped;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -20,10 +21,10 @@ impl Table {
         }
     }
 
-    /// Adds a row.
+    /// Adds a row. Control characters of its cells, which may be names of a file, become escapes.
     pub(super) fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.head.len());
-        self.rows.push(cells);
+        self.rows.push(cells.iter().map(|cell| escaped(cell, &[])).collect());
     }
 
     /// Its text, a line a row; nothing where there is no row.
@@ -83,6 +84,9 @@ mod tests {
         table.row(vec!["long name".into(), "100".into(), String::new()]);
         assert_eq!(table.text(), "  name       count  why\n  a              1  x\n  long name    100\n");
         assert_eq!(Table::new(&["x"]).text(), "");
+        let mut raw = Table::new(&["x"]);
+        raw.row(vec!["\u{1b}\n".into()]);
+        assert_eq!(raw.text(), "  x\n  \\u{1b}\\n\n");
         assert_eq!(pattern("blk.12.attn_q.weight"), "blk.*.attn_q.weight");
         assert_eq!(pattern("h2.x10"), "h2.x10");
         assert_eq!(grouped([("b", 1), ("a", 2), ("b", 3)].into_iter()), [("b", 2, 4), ("a", 1, 2)]);

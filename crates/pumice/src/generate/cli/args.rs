@@ -111,16 +111,16 @@ pub struct SamplingArgs {
     /// Draw from the most typical tokens that have this probability together; 1 is off
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub typical: Option<f32>,
-    /// Divide the logits of tokens that were there; 1 is off
+    /// Divide the logits of tokens that were there, by 1e-6 to 1e6; 1 is off
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub repeat_penalty: Option<f32>,
     /// So many of the last tokens count for penalties
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = whole::<usize>)]
     pub repeat_last_n: usize,
-    /// Subtract from the logits of tokens that were there
+    /// Subtract from the logits of tokens that were there, -1e6 to 1e6
     #[arg(long, value_name = "X", default_value_t = 0.0, allow_negative_numbers = true)]
     pub presence_penalty: f32,
-    /// Subtract from the logits of tokens as often as they were there
+    /// Subtract from the logits of tokens as often as they were there, -1e6 to 1e6
     #[arg(long, value_name = "X", default_value_t = 0.0, allow_negative_numbers = true)]
     pub frequency_penalty: f32,
     /// Add to the logit of a token; -inf is never; may be given several times

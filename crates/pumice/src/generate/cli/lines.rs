@@ -90,7 +90,7 @@ impl Lines for Editor {
             Err(ReadlineError::Interrupted) => self.last = Typed::Interrupted,
             // What is no UTF-8 is one line, and others follow.
             Err(ReadlineError::Io(error)) if error.kind() == std::io::ErrorKind::InvalidData => {
-                self.last = Typed::Unreadable(error.to_string());
+                self.last = Typed::Unreadable("it is not UTF-8".to_owned());
             }
             Err(ReadlineError::Io(error)) => {
                 return Err(CommandError::Usage(format!("the terminal cannot be read: {error}")));

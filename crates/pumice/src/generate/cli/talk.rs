@@ -5,6 +5,7 @@ use super::report::Reported;
 use super::{Interrupts, hearing};
 use crate::apart;
 use crate::cli::CommandError;
+use crate::cli::escape;
 use crate::cli::progress::Progress;
 use crate::cli::words::count;
 use crate::generate::{Conversation, Generated, Message, Request, saved};
@@ -184,7 +185,7 @@ impl Talk<'_> {
             Err(CommandError::Pumice(crate::Error::Model(error))) => {
                 let is_full = matches!(error, ModelError::Option { option: "prompt", .. });
                 let hint = if is_full { "; /undo and /reset make room" } else { "" };
-                Ok(writeln!(self.log, "{error}{hint}")?)
+                Ok(writeln!(self.log, "{}{hint}", escape::message(&error.to_string()))?)
             }
             Err(other) => Err(other),
         }

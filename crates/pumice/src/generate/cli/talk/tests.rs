@@ -160,6 +160,9 @@ fn what_cannot_be_is_told_and_the_conversation_goes_on() {
     let strict = "{% for m in messages %}{% if m.content == 'no' %}{{ raise_exception('not that') }}{% endif %}{{ m.content }}{% endfor %}";
     let (_, log) = told(Some(strict), &[], &["no", "yes"]).expect("talks");
     assert!(log.contains("not that") && log.contains("token"), "{log}");
+    let ringing = strict.replace("not that", "not\u{7} that");
+    let (_, log) = told(Some(&ringing), &[], &["no", "yes"]).expect("talks");
+    assert!(log.contains("not\\u{7} that") && !log.contains('\u{7}'), "{log}");
     // A line that is no text, which ended the conversation.
     let (out, log) = told(Some(TEMPLATE), &[], &["\u{fffd}", "hi"]).expect("talks");
     assert!(log.contains("the line is left out: no text") && !out.trim().is_empty(), "{log}");
