@@ -118,7 +118,7 @@ impl Device {
             },
             Ok(device) => DeviceChoice {
                 why: "no GPU with a Vulkan driver was found, so a Vulkan driver on the CPU is used; it compiles a \
-                      model's kernels before the first run, which takes seconds once"
+                      model's kernels before the first run, which takes seconds in every process"
                     .into(),
                 better: Some(
                     "install your GPU's Vulkan driver; `pumice doctor` says what is missing. For a small graph that \

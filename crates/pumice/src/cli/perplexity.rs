@@ -27,16 +27,16 @@ use std::time::{Duration, Instant};
 )]
 pub struct PerplexityArgs {
     /// A GGUF file, a folder in Hugging Face layout, or a name in the hub such as ORG/REPO:Q4_K_M (feature hub)
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, short, value_name = "MODEL")]
     pub model: PathBuf,
     /// What the program knows of the hub
     #[command(flatten)]
     pub hub: HubArgs,
     /// The text; `-` is the standard input
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, short, value_name = "TEXT")]
     pub file: PathBuf,
     /// Tokens of a window [default: 512, or the model's context where that is shorter]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>)]
+    #[arg(long, short, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub context: Option<u64>,
     /// So many windows at most, from the beginning of the text [default: all]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]

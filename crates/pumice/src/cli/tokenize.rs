@@ -17,16 +17,16 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args, Clone, Debug)]
 pub struct TokenizeArgs {
     /// A GGUF file, a folder in Hugging Face layout, or a name in the hub such as ORG/REPO:Q4_K_M (feature hub)
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, short, value_name = "MODEL")]
     pub model: PathBuf,
     /// What the program knows of the hub
     #[command(flatten)]
     pub hub: HubArgs,
     /// The text; `-` is the standard input
-    #[arg(long, value_name = "TEXT", required_unless_present = "file")]
+    #[arg(long, short, value_name = "TEXT", required_unless_present = "file")]
     pub prompt: Option<String>,
     /// The text of this file
-    #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
+    #[arg(long, short, value_name = "FILE", conflicts_with = "prompt")]
     pub file: Option<PathBuf>,
     /// Add no token before and after the text, such as the one that begins texts
     #[arg(long)]

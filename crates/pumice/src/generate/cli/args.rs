@@ -19,16 +19,16 @@ use std::path::PathBuf;
 )]
 pub struct GenerateArgs {
     /// A GGUF file, a folder in Hugging Face layout, or a name in the hub such as ORG/REPO:Q4_K_M (feature hub)
-    #[arg(long, value_name = "MODEL", required_unless_present = "seeded")]
+    #[arg(long, short, value_name = "MODEL", required_unless_present = "seeded")]
     pub model: Option<PathBuf>,
     /// Use the small model with seeded weights, which needs no file; its text means nothing
     #[arg(long, alias = "offline", conflicts_with_all = ["model", "quantize", "ignore_key"])]
     pub seeded: bool,
     /// Continue this text, taken as it is; `-` is the standard input
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, short, value_name = "TEXT")]
     pub prompt: Option<String>,
     /// Continue the text of this file, taken as it is
-    #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
+    #[arg(long, short, value_name = "FILE", conflicts_with = "prompt")]
     pub file: Option<PathBuf>,
     /// Answer this message, through the model's chat template; `-` is the standard input. Without it, --prompt and
     /// --file: a conversation
@@ -53,7 +53,7 @@ pub struct GenerateArgs {
     #[arg(long, value_name = "N", requires = "json", value_parser = whole::<usize>)]
     pub logprobs: Option<usize>,
     /// Tokens that prompt and answer may have together [default: the model's, 2048 at most]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>)]
+    #[arg(long, short, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub context: Option<u64>,
     /// How the model is read
     #[command(flatten)]
