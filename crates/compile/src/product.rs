@@ -117,7 +117,7 @@ pub fn emit(
         return Err("a product is stored along its rows".into());
     }
     let b = &decoded(cx, &space, b)?;
-    let choice = choose(cx, &space, &b.view).ok_or(NO_KERNEL)?;
+    let choice = choose(cx, &space, &b.view)?;
     let [a, b] = &rounded(cx, &space, &choice, [a, b])?;
     let coded = Coded::of(cx, b, &inputs);
     let mut step = StepBuilder::new();
@@ -258,8 +258,8 @@ pub fn widest_mode(choice: &Choice) -> u32 {
 }
 
 /// The kernel, by the upper bounds of the extents.
-fn choose(cx: &LowerCx<'_>, space: &ProductSpace, b: &View) -> Option<Choice> {
-    cx.selection.matmul.choose(&extents(cx, space, b), cx.target)
+fn choose(cx: &LowerCx<'_>, space: &ProductSpace, b: &View) -> LowerResult<Choice> {
+    Ok(cx.selection.matmul.choose(&extents(cx, space, b), cx.target).ok_or(NO_KERNEL)?)
 }
 
 /// The upper bounds of the extents, and how the right operand lies.

@@ -8,7 +8,7 @@
 
 use super::choice::Choice;
 use super::family::{Family, FamilyDecl, Row, Shape};
-use super::read::{Figure, count, number, upto};
+use super::read::{Figure, Reader, count, number, upto};
 use pumice_plan::kernel::{KernelDecl, Roles};
 use pumice_plan::kernels::matmul::DECLS;
 use pumice_types::{EncodingClass, ProductExtents, Target};
@@ -76,8 +76,15 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// What a table says of products.
+    pub(super) fn read(reader: &Reader<'_>) -> Result<Rules, String> {
+        let [product, tiles, parts, decoded] =
+            [PRODUCT, TILE, PARTS, DECODED].map(|decl| reader.family(decl));
+        Rules { product: product?, tiles: tiles?, parts: parts?, decoded: decoded? }.sound()
+    }
+
     /// The same, if a row that compares tiles has tiles to compare.
-    pub fn sound(self) -> Result<Rules, String> {
+    fn sound(self) -> Result<Rules, String> {
         let compares = |family: &Family, rule| family.says(rule).then_some(rule);
         let compared = compares(&self.product, CHEAPEST).or(compares(&self.parts, FASTER.0));
         match compared {

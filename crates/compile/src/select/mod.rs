@@ -127,14 +127,8 @@ impl Selection {
     fn of(reader: &read::Reader<'_>) -> Result<Selection, String> {
         reader.knows(FAMILIES)?;
         let read = |decl| reader.family(decl);
-        let product = matmul::Rules {
-            tiles: read(matmul::TILE)?,
-            product: read(matmul::PRODUCT)?,
-            parts: read(matmul::PARTS)?,
-            decoded: read(matmul::DECODED)?,
-        };
         Ok(Selection {
-            matmul: product.sound()?,
+            matmul: matmul::Rules::read(reader)?,
             experts: experts::Rules(read(experts::TILE)?),
             convolution: convolution::Rules {
                 method: read(convolution::METHOD)?,

@@ -19,8 +19,8 @@ pub struct LanguageOptions {
     /// Tokens that the caches hold, at most what the model was trained for; otherwise that, and [`DEFAULT_CONTEXT`] at
     /// most.
     pub context: Option<u64>,
-    /// Tokens that one run takes at most, of a prompt; otherwise 128, or 512 where [`LanguageOptions::suited_to`] a GPU,
-    /// or as many as the caches hold. More take more scratch, and make a prompt faster on a GPU.
+    /// Tokens that one run takes at most, of a prompt; otherwise 128, on a GPU 512 ([`LanguageOptions::suited_to`]), or
+    /// as many as the caches hold. More take more scratch, and make a prompt faster on a GPU.
     pub max_new: Option<u64>,
     /// How keys and values are kept.
     pub cache: CacheType,
