@@ -152,3 +152,18 @@ impl LanguageOptions {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_a_prompt_suit_the_device() {
+        let of = |options: &LanguageOptions, capacity| options.new_tokens(capacity).expect("a number");
+        let asked = LanguageOptions::default();
+        let [gpu, cpu] = [Target::h200(), Target::lavapipe()].map(|target| asked.clone().suited_to(&target));
+        assert_eq!([&asked, &gpu, &cpu].map(|options| of(options, 2048)), [128, 512, 128]);
+        assert_eq!([&asked, &gpu, &cpu].map(|options| of(options, 100)), [100; 3]);
+        assert_eq!(of(&gpu.max_new(64), 2048), 64);
+    }
+}

@@ -92,3 +92,23 @@ fn planned_cache(plan: &CheckedPlan) -> Option<CacheType> {
     let cache = plan.states.iter().find(|s| s.name == "layer.0.k_cache")?;
     CacheType::ALL.into_iter().map(|(_, cache)| cache).find(|kind| kind.dtype() == cache.dtype)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pumice_models::decoder::{DecoderConfig, decoder_graph};
+    use pumice_types::Target;
+
+    #[test]
+    fn a_plan_says_what_a_run_takes() {
+        let config = DecoderConfig { max_new: 8, ..DecoderConfig::tiny() };
+        let graph = decoder_graph("decoder", &config).expect("sound");
+        let plan = crate::plan(&graph, &Target::lavapipe(), &Options::default()).expect("compiles");
+        let of = |options: &GenerateOptions| options.model_options(&Device::cpu());
+        let planned = of(&GenerateOptions::default().plan(plan.clone()));
+        assert_eq!((planned.max_new, planned.context), (Some(8), Some(config.capacity)));
+        let chosen = GenerateOptions::default().model(LanguageOptions::default().max_new(4));
+        assert_eq!(of(&chosen.clone().plan(plan)).max_new, Some(4));
+        assert_eq!(of(&chosen).max_new, Some(4));
+    }
+}
