@@ -40,45 +40,35 @@ impl LowerCx<'_> {
         if block(&at.view).is_none() {
             return Ok(at.clone());
         }
-        let (blocks, ty) = self.whole_param(at);
-        let values = match self.copy_of(&blocks) {
-            Some(values) => values,
-            None => {
-                self.dequantized(&blocks, &ty, "its reader takes elements, and it is stored in blocks")?
-            }
-        };
-        Ok(seen_through(&values, at))
+        Ok(self.dequantized(at, "its reader takes elements, and it is stored in blocks")?.0)
     }
 
     /// As [`LowerCx::decoded`], but in scratch, anew in each run: the values take their bytes while they are read.
     pub fn decoded_anew(&mut self, at: &PlacedView, why: &str) -> LowerResult<PlacedView> {
-        let (blocks, ty) = self.whole_param(at);
-        let values = match self.copy_of(&blocks) {
-            Some(values) => values,
-            None => {
-                let values = self.dequantized(&blocks, &ty, why)?;
-                self.unplaced.made_anew.insert(values.version);
-                values
-            }
-        };
-        Ok(seen_through(&values, at))
-    }
-
-    /// The whole param that a view in blocks shows, and the type of its values.
-    fn whole_param(&self, at: &PlacedView) -> (PlacedView, ValueType) {
-        let shape = &self.unplaced.versions[at.version.0 as usize].ty.shape;
-        let view = View::dense(DType::F32, at.view.storage, shape).into();
-        (PlacedView { view, ..at.clone() }, ValueType::new(DType::F32, shape.clone()))
-    }
-
-    fn dequantized(&mut self, blocks: &PlacedView, ty: &ValueType, why: &str) -> LowerResult<PlacedView> {
-        let name = self.unplaced.versions[blocks.version.0 as usize].name.clone();
-        let values = self.alloc(name, StorageClass::Scratch, Storage::Arena, ty)?;
-        let first = self.unplaced.steps.len();
-        dequantize(self, blocks, &values, ty)?;
-        self.because(first, why);
-        self.remember_copy(blocks, &values);
+        let (values, is_made) = self.dequantized(at, why)?;
+        if is_made {
+            self.unplaced.made_anew.insert(values.version);
+        }
         Ok(values)
+    }
+
+    /// The values of the whole param that a view in blocks shows, seen as the view sees it, and whether this made the
+    /// step that decodes them.
+    fn dequantized(&mut self, at: &PlacedView, why: &str) -> LowerResult<(PlacedView, bool)> {
+        let version = &self.unplaced.versions[at.version.0 as usize];
+        let (name, shape) = (version.name.clone(), version.ty.shape.clone());
+        let view = View::dense(DType::F32, at.view.storage, &shape).into();
+        let blocks = PlacedView { view, ..at.clone() };
+        if let Some(values) = self.copy_of(&blocks) {
+            return Ok((seen_through(&values, at), false));
+        }
+        let ty = ValueType::new(DType::F32, shape);
+        let values = self.alloc(name, StorageClass::Scratch, Storage::Arena, &ty)?;
+        let first = self.unplaced.steps.len();
+        dequantize(self, &blocks, &values, &ty)?;
+        self.because(first, why);
+        self.remember_copy(&blocks, &values);
+        Ok((seen_through(&values, at), true))
     }
 }
 

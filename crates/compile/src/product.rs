@@ -170,8 +170,6 @@ fn rounded(
 
 /// Of the device's memory, what values of a weight may take at most: a sixteenth.
 const DECODED_SHARE: u64 = 16;
-/// How many times as large as what a product reads of it a weight is at most that is decoded whole.
-const DECODED_APART: u64 = 4;
 
 /// The right operand, decoded where so many rows are multiplied with it that their tiles would decode it too often. Its
 /// values are made anew in each run: kept, they would take several times what the weight takes.
@@ -180,10 +178,9 @@ fn decoded(cx: &mut LowerCx<'_>, space: &ProductSpace, b: &PlacedView) -> LowerR
     if !is_in_blocks || !cx.selection.matmul.decodes_before(&extents(cx, space, &b.view), cx.target) {
         return Ok(b.clone());
     }
-    let upper = |shape: &[DimExpr]| elements(shape).upper(cx.graph.symbols());
-    let whole = upper(&cx.unplaced.versions[b.version.0 as usize].ty.shape);
+    let whole = elements(&cx.unplaced.versions[b.version.0 as usize].ty.shape).upper(cx.graph.symbols());
     let fits = whole.saturating_mul(4) <= cx.target.limits.memory.0 / DECODED_SHARE;
-    if !fits || upper(&b.view.shape).saturating_mul(DECODED_APART) < whole {
+    if !fits || !cx.is_worth_whole(b) {
         return Ok(b.clone());
     }
     cx.decoded_anew(b, "many rows are multiplied with it, and their tiles would each decode it")

@@ -10,7 +10,7 @@ use pumice_types::{DType, Encoding};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How many times as large as what is read of it a version is at most that is rounded whole.
+/// How many times as large as what is read of it a version is at most that is copied whole.
 const MOST_APART: u64 = 4;
 
 /// The copies so far, by the version that was copied.
@@ -122,15 +122,21 @@ impl LowerCx<'_> {
         self.copies.0.entry(at.version).or_default().push((at.clone(), copy.clone()));
     }
 
+    /// Whether a place is so much of its version that a copy may be one of the whole.
+    pub fn is_worth_whole(&self, at: &PlacedView) -> bool {
+        let whole = &self.unplaced.versions[at.version.0 as usize].ty.shape;
+        let symbols = self.graph.symbols();
+        let [whole, part] = [&whole[..], &at.view.shape[..]].map(|shape| product(shape).upper(symbols));
+        part.saturating_mul(MOST_APART) >= whole
+    }
+
     /// Words of f32 rounded to a narrower dtype and stored so, seen as the f32 that they stand for. The whole version
     /// is rounded, once for all who read parts of it; none where the place is little of it, or not its words.
     pub fn rounded_at(&mut self, at: &PlacedView, dtype: DType) -> LowerResult<Option<PlacedView>> {
         let version = &self.unplaced.versions[at.version.0 as usize];
         let shape = version.ty.shape.to_vec();
         let is_words = at.view.is_words() && [at.view.dtype, version.ty.dtype()] == [DType::F32; 2];
-        let symbols = self.graph.symbols();
-        let [whole, part] = [&shape, &at.view.shape].map(|shape| product(shape).upper(symbols));
-        if !is_words || at.part.is_some() || part.saturating_mul(MOST_APART) < whole {
+        if !is_words || at.part.is_some() || !self.is_worth_whole(at) {
             return Ok(None);
         }
         let storage = at.view.storage;
