@@ -15,7 +15,7 @@ use super::bounds::{self, Corners};
 use super::coverage::{Coverage, UseAt, filled_at};
 use super::error::Fault;
 use super::expressions::{names_scalar, view_names_scalar};
-use super::footprint::{Sample, Samples, Steered, Subject};
+use super::footprint::{Alike, Sample, Samples, Steered, Subject};
 use super::numbers::{At, Number};
 use super::refusal::{About, Allowance, BindingError, MOST_EVALUATIONS, Unsure};
 use super::search::{Broken, Search};
@@ -33,8 +33,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bindings that are remembered.
 pub const REMEMBERED: usize = 1000;
-/// Dispatches that a dispatch is compared with: those of one layer stand close to those of the next.
-const NEIGHBOURS: usize = 64;
 
 /// The laws of every run that depend on bindings, and where they were found to hold.
 #[derive(Debug)]
@@ -233,17 +231,17 @@ impl Laws {
     fn dispatches(&mut self, scope: &Scope<'_>, run: &Run) {
         let corners = Corners::of_program(scope);
         let samples = Samples::of(scope, &corners);
-        let mut seen: Vec<Subject<'_>> = Vec::new();
+        let mut seen = Alike::default();
         for (id, step) in scope.steps() {
             let Some(subject) = Subject::of_run(run, step).filter(Subject::varies) else { continue };
-            if seen.iter().rev().take(NEIGHBOURS).any(|other| other.is_like(&subject)) {
+            if seen.knows(&subject) {
                 continue;
             }
             let by_scalars =
                 subject.shown_by_scalars(&run.frame.words) || samples.steered_by_scalars(&subject);
             let found = Found(scope).of_step(step, &run.frame.words);
             self.group(by_scalars, found).dispatches.push(id);
-            seen.push(subject);
+            seen.add(subject);
         }
     }
 

@@ -74,7 +74,7 @@ use crate::stream::Stream;
 use bounds::Corners;
 use coverage::Coverage;
 use error::Findings;
-use footprint::Samples;
+use footprint::{Alike, Samples};
 use hazards::Hazards;
 use pumice_types::{DimExpr, ScalarId};
 use std::collections::BTreeSet;
@@ -249,8 +249,8 @@ impl<'p> Scope<'p> {
 ///
 /// All that is asked of a step alone, or after those before it, is asked in one pass: large plans are larger than
 /// caches. With a pass for each law 40,000 steps took 0.17 s instead of 0.10 (two cores, 2026-11-23).
-fn check_program(
-    scope: &Scope<'_>,
+fn check_program<'p>(
+    scope: &Scope<'p>,
     derived: &BTreeSet<Span>,
     findings: &mut Findings,
     (figures, needs): (&mut ProgramReport, &mut Needs),
@@ -262,13 +262,14 @@ fn check_program(
     frame::check(scope, findings);
     turns::check(scope, findings);
     let corners = Corners::of_program(scope);
-    let (samples, loops) = (Samples::of(scope, &corners), Loops::of(*scope));
+    let (samples, mut sound) = (Samples::of(scope, &corners), Alike::default());
+    let loops = Loops::of(*scope);
     let (mut coverage, mut hazards) = (Coverage::new(scope), Hazards::new(scope));
     let written = Written::of(scope);
     let mut versions = Versions::new(scope, touches, derived, findings);
     for (level, step) in scope.by_level() {
         if let Some(decl) = step::check(scope, level, step, findings) {
-            samples.check(scope, decl, step, findings);
+            samples.check(scope, (decl, &mut sound), step, findings);
             needs.add(step.1, |call| trip_count::check(&loops, (decl, call), step, findings));
         }
         streams::check_uses(scope, step, findings);

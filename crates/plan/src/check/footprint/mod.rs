@@ -20,6 +20,7 @@
 //! Never here: the meaning of a call, values (eps, scale, literals in holes).
 
 mod accesses;
+mod alike;
 mod attention;
 mod attention_grad;
 mod call;
@@ -54,6 +55,7 @@ mod unread;
 mod window;
 
 pub(in crate::check) use accesses::ViewElements;
+pub(super) use alike::Alike;
 
 use self::accesses::Accesses;
 use self::call::Call;
@@ -73,7 +75,6 @@ use pumice_types::{Bindings, DType, DimExpr, EvalError, ScalarId};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::sync::Arc;
 
 /// What breaks a law of one family: a constant, an alignment, a count.
 type Wrong = String;
@@ -198,12 +199,13 @@ impl<'c> Samples<'c> {
         Samples { all: bindings.filter_map(|b| Sample::new(scope, frame, b)).collect() }
     }
 
-    /// Checks a step whose call fits this declaration.
-    pub fn check(
+    /// Checks a step whose call fits this declaration. What was found sound is not tried again: the layers of a model
+    /// are alike.
+    pub fn check<'p>(
         &self,
-        scope: &Scope<'_>,
-        decl: &'static KernelDecl,
-        (id, step): (StepId, &Step),
+        scope: &Scope<'p>,
+        (decl, sound): (&'static KernelDecl, &mut Alike<'p>),
+        (id, step): (StepId, &'p Step),
         findings: &mut Findings,
     ) {
         let StepKind::Dispatch { call, .. } = &step.kind else { return };
@@ -220,9 +222,13 @@ impl<'c> Samples<'c> {
         faults.extend(unread::check(call, decl).err().map(|what| Fault::Argument { what }));
         if faults.is_empty()
             && let Some(subject) = Subject::of(scope.run, step, decl, rule)
+            && !sound.knows(&subject)
         {
             let count = if subject.varies() { self.all.len() } else { self.all.len().min(1) };
-            faults.extend(self.all[..count].iter().find_map(|sample| subject.try_at(sample).err()));
+            match self.all[..count].iter().find_map(|sample| subject.try_at(sample).err()) {
+                Some(fault) => faults.push(fault),
+                None => sound.add(subject),
+            }
         }
         faults.into_iter().for_each(|f| findings.at(id, &step.origin, f));
     }
@@ -327,28 +333,6 @@ impl<'p> Subject<'p> {
             Grid::Frame { word, .. } => words.iter().skip(word.0 as usize).take(3).any(word_names_scalar),
         };
         grid || self.step.uses.iter().any(|u| view_names_scalar(&u.view))
-    }
-
-    /// Whether another dispatch keeps or breaks the laws wherever this one does.
-    pub fn is_like(&self, other: &Subject<'_>) -> bool {
-        let same_uses = || {
-            let (a, b) = (&self.step.uses, &other.step.uses);
-            let alike = |(a, b): (&Use, &Use)| {
-                let same_view = Arc::ptr_eq(&a.view, &b.view) || a.view == b.view;
-                same_view
-                    && a.access == b.access
-                    && (a.span.region, a.span.len) == (b.span.region, b.span.len)
-            };
-            // Which of them lie in the same bytes is asked as well.
-            let first = |all: &[Use], u: &Use| all.iter().position(|o| o.span == u.span);
-            a.len() == b.len()
-                && a.iter().zip(b).all(alike)
-                && a.iter().zip(b).all(|(x, y)| first(a, x) == first(b, y))
-        };
-        let (a, b) = (&self.step.meaning, &other.step.meaning);
-        let same_meaning = || a.uses().eq(b.uses());
-        let same_call = || self.grid == other.grid && self.call == other.call;
-        same_call() && self.step.when == other.step.when && same_meaning() && same_uses()
     }
 
     /// Evaluates the rule at a binding, and compares.
