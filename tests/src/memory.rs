@@ -32,7 +32,7 @@ pub fn resident() -> Option<u64> {
     line.trim().trim_end_matches(" kB").parse::<u64>().ok().map(|kib| kib << 10)
 }
 
-/// How often a number is larger than the one before.
-pub fn grows(hosts: &[Option<u64>]) -> usize {
-    hosts.windows(2).filter(|pair| pair[1] > pair[0]).count()
+/// How often a number of bytes is larger than the one before, by more than `noise`.
+pub fn grows(hosts: &[Option<u64>], noise: u64) -> usize {
+    hosts.windows(2).filter(|pair| pair[1] > pair[0].map(|before| before + noise)).count()
 }

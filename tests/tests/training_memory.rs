@@ -64,7 +64,7 @@ impl Trained {
         for (part, (last, host)) in parts.enumerate() {
             assert_eq!(first, last, "the device's memory");
             hosts.push(host);
-            if (part + 1) % PARTS == 0 && grows(&hosts[hosts.len() - PARTS - 1..]) <= MOST_GROWS {
+            if (part + 1) % PARTS == 0 && grows(&hosts[hosts.len() - PARTS - 1..], 0) <= MOST_GROWS {
                 break;
             }
         }
@@ -74,7 +74,7 @@ impl Trained {
             "{first:?}, {planned} bytes planned"
         );
         let last = &hosts[hosts.len() - PARTS - 1..];
-        let grows = grows(last);
+        let grows = grows(last, 0);
         assert!(grows <= MOST_GROWS, "the process grew in {grows} of the last {PARTS} parts: {hosts:?}");
     }
 }
