@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn kinds() {
         assert_eq!(kind("crates/ir/src/ops/add.rs"), CodeKind::Library);
-        assert_eq!(kind("crates/pumice/src/bin/pumice.rs"), CodeKind::Program);
+        assert_eq!(kind("crates/pumice/src/bin/pumice/main.rs"), CodeKind::Program);
         assert_eq!(kind("crates/ir/tests/x.rs"), CodeKind::Test);
         assert_eq!(kind("tests/src/lib.rs"), CodeKind::Test);
         assert_eq!(kind("crates/pumice/examples/mlp.rs"), CodeKind::Test);

@@ -3,13 +3,17 @@
     python3 terminal.py TURNS COMMAND ...
 
 Says what must hold, one line each, `ok` or `not`: an answer that would not end ends by Ctrl-C, TURNS times, and the
-conversation goes on; the line editor has its history; /quit ends the program with 0.
+conversation goes on; the line editor has its history; of several lines that are pasted at once each is one;
+/quit ends the program with 0. The request to terminate ends another one, which waits for a line, with 143, and the
+terminal is as it was.
 """
 
 import os
 import pty
 import select
+import signal
 import sys
+import termios
 import time
 
 
@@ -28,13 +32,31 @@ def say(name, holds):
     print("ok" if holds else "not", name, flush=True)
 
 
-if __name__ == "__main__":
-    turns, command = int(sys.argv[1]), sys.argv[2:]
+def begun(command):
     pid, fd = pty.fork()
     if pid == 0:
         os.environ["TERM"] = "xterm"
         os.execv(command[0], command)
+    before = termios.tcgetattr(fd)
     say("it asks", b"> " in read(fd, b"> ", 60))
+    return pid, fd, before
+
+
+def code(pid, seconds=20):
+    """The exit code; one that does not end in time is killed."""
+    end = time.time() + seconds
+    while time.time() < end:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.05)
+    os.kill(pid, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+if __name__ == "__main__":
+    turns, command = int(sys.argv[1]), sys.argv[2:]
+    pid, fd, _ = begun(command)
     for turn in range(turns):
         # The last message again, by the history.
         os.write(fd, b"hello\r" if turn == 0 else b"\x1b[A\r")
@@ -43,6 +65,13 @@ if __name__ == "__main__":
         os.write(fd, b"\x03")
         said = read(fd, b"> ", 20)
         say(f"turn {turn} is interrupted", b"; interrupted" in said)
-    os.write(fd, b"/quit\r")
+    os.write(fd, b"/one\r/two\r/quit\r")
+    said = read(fd, b"no such text", 3)
+    say("each pasted line is one", all(b"/" + name + b" is not known" in said for name in (b"one", b"two")))
+    say("it ends", code(pid) == 0)
+    pid, fd, before = begun(command)
+    say("a line is edited in raw mode", termios.tcgetattr(fd) != before)
+    os.kill(pid, signal.SIGTERM)
     read(fd, b"no such text", 3)
-    say("it ends", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0)
+    say("the terminal is as it was", termios.tcgetattr(fd) == before)
+    say("it is terminated", code(pid) == 143)

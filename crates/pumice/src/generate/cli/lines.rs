@@ -1,8 +1,8 @@
 //! Lines that a person types: an editor with history on a terminal.
 
 use crate::cli::CommandError;
-use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
+use rustyline::{Config, DefaultEditor};
 
 /// What was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,8 +52,8 @@ pub(super) trait Lines {
 
 /// Lines of a terminal.
 pub(super) struct Editor {
-    /// What was typed before, the last of it last.
-    history: Vec<String>,
+    /// One for all lines: it keeps what was typed or pasted after the last one.
+    editor: Option<DefaultEditor>,
     last: Typed,
 }
 
@@ -63,40 +63,36 @@ const HISTORY: usize = 200;
 impl Editor {
     /// Nothing was typed yet.
     pub fn new() -> Editor {
-        Editor { history: Vec::new(), last: Typed::End }
+        Editor { editor: None, last: Typed::End }
     }
 
-    /// An editor with the history. While there is one, it takes Ctrl-C from the program, also between its lines: each
-    /// line has its own.
-    fn editor(&self) -> Result<DefaultEditor, ReadlineError> {
-        let mut editor = DefaultEditor::new()?;
-        for line in &self.history {
-            editor.add_history_entry(line)?;
-        }
-        Ok(editor)
+    fn read(&mut self, prompt: &str) -> Result<String, ReadlineError> {
+        let editor = match &mut self.editor {
+            Some(editor) => editor,
+            none => {
+                let config = Config::builder().max_history_size(HISTORY)?.auto_add_history(true).build();
+                none.insert(DefaultEditor::with_config(config)?)
+            }
+        };
+        editor.readline(prompt)
     }
 }
 
 impl Lines for Editor {
     fn line(&mut self, prompt: &str) -> Result<Typed, CommandError> {
-        match self.editor().and_then(|mut editor| editor.readline(prompt)) {
-            Ok(line) => {
-                self.history.push(line.clone());
-                let old = self.history.len().saturating_sub(HISTORY);
-                self.history.drain(..old);
-                return Ok(Typed::Message(line));
-            }
-            Err(ReadlineError::Eof) => self.last = Typed::End,
-            Err(ReadlineError::Interrupted) => self.last = Typed::Interrupted,
+        self.last = match self.read(prompt) {
+            Ok(line) => return Ok(Typed::Message(line)),
+            Err(ReadlineError::Eof) => Typed::End,
+            Err(ReadlineError::Interrupted) => Typed::Interrupted,
             // What is no UTF-8 is one line, and others follow.
             Err(ReadlineError::Io(error)) if error.kind() == std::io::ErrorKind::InvalidData => {
-                self.last = Typed::Unreadable("it is not UTF-8".to_owned());
+                Typed::Unreadable("it is not UTF-8".to_owned())
             }
             Err(ReadlineError::Io(error)) => {
                 return Err(CommandError::Usage(format!("the terminal cannot be read: {error}")));
             }
             Err(other) => return Err(CommandError::Usage(other.to_string())),
-        }
+        };
         Ok(self.last.clone())
     }
 

@@ -4,6 +4,9 @@
 //! The environment is read here and nowhere else. Exit codes: 0 all is well, 1 something was found to be wrong, 2 the
 //! command could not be carried out; 128 and the number of a signal that ended it.
 
+mod signals;
+
+use self::signals::{Terminates, hear};
 use clap::{Parser, Subcommand};
 use pumice::cli::hub::HubAccess;
 use pumice::cli::{
@@ -11,7 +14,7 @@ use pumice::cli::{
     tokenize, tune,
 };
 use pumice::embed::cli as embed;
-use pumice::generate::cli::{self as generate, Interrupts};
+use pumice::generate::cli as generate;
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::cell::Cell;
 use std::env::var_os;
@@ -19,8 +22,6 @@ use std::io::Write;
 use std::panic;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::LazyLock;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Neural networks on any GPU with a Vulkan driver.
 #[derive(Parser)]
@@ -87,47 +88,6 @@ fn with_hub(mut command: Command) -> Command {
     command
 }
 
-static INTERRUPTS: LazyLock<Interrupts> = LazyLock::new(Interrupts::default);
-/// The exit code of a command that a signal ends.
-static ENDED: AtomicU8 = AtomicU8::new(INTERRUPTED);
-const INTERRUPTED: u8 = 130;
-
-/// What Ctrl-C asks for. Where nothing is to be ended in order, or it did not end yet, the program ends at once.
-fn interrupts() -> &'static Interrupts {
-    // Where no handler can be set, Ctrl-C ends the program as it ends any other.
-    let _ = ctrlc::set_handler(|| end(INTERRUPTED));
-    &INTERRUPTS
-}
-
-fn end(code: u8) {
-    let is_open = INTERRUPTS.is_open.load(Ordering::Relaxed);
-    let is_second = INTERRUPTS.stop.is_set();
-    ENDED.store(code, Ordering::Relaxed);
-    INTERRUPTS.stop.set();
-    if is_second || !is_open {
-        std::process::exit(code.into());
-    }
-}
-
-/// The same of the request to terminate, for a command that has no conversation: one would go on after it. Called while
-/// there is one thread, from which the others have what they do not hear. SIGHUP is left alone: to wait for it would
-/// take it from `nohup`.
-#[cfg(unix)]
-fn terminations() {
-    use nix::sys::signal::{SigSet, Signal};
-    let heard = SigSet::from(Signal::SIGTERM);
-    if heard.thread_block().is_ok() {
-        std::thread::spawn(move || {
-            while let Ok(signal) = heard.wait() {
-                end(128 + signal as u8);
-            }
-        });
-    }
-}
-
-#[cfg(not(unix))]
-fn terminations() {}
-
 /// What the environment says of the hub, by the names that huggingface_hub has: HF_HOME, HF_HUB_CACHE, HF_TOKEN (else
 /// the file `token` of HF_HOME), HF_ENDPOINT, HF_HUB_OFFLINE.
 #[cfg(feature = "hub")]
@@ -163,15 +123,14 @@ fn run(command: Command) -> Outcome {
         Command::Embed(args) => {
             embed::run(&args, cache_dir(), &mut out, &mut log).map(|()| true).map_err(CommandError::from)
         }
-        Command::Generate(args) => generate::run(&args, cache_dir(), interrupts(), &mut out, &mut log),
+        Command::Generate(args) => {
+            generate::run(&args, cache_dir(), hear(Terminates::Program), &mut out, &mut log)
+        }
         Command::Bench(args) => bench::run(&args, cache_dir(), &mut out, &mut log),
         Command::Perplexity(args) => perplexity::run(&args, cache_dir(), &mut out, &mut log),
         Command::Tokenize(args) => tokenize::run(&args, &mut out, &mut log),
         Command::Compile(args) => compile::run(&args, cache_dir(), &mut out, &mut log),
-        Command::Convert(args) => {
-            terminations();
-            convert::run(&args, interrupts(), &mut out, &mut log)
-        }
+        Command::Convert(args) => convert::run(&args, hear(Terminates::WhatIsOpen), &mut out, &mut log),
         Command::Inspect(args) => inspect::run(&args, cache_dir(), &mut out, &mut log),
         Command::Devices(args) => devices::run(&args, cache_dir().as_deref(), &mut out),
         Command::Doctor(args) => doctor::run(&args, cache_dir().as_deref(), &mut out),
@@ -216,7 +175,7 @@ fn ended(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(true) | Err(CommandError::Closed) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        Err(CommandError::Interrupted) => ExitCode::from(ENDED.load(Ordering::Relaxed)),
+        Err(CommandError::Interrupted) => ExitCode::from(signals::code()),
         Err(error) => {
             // Where nobody hears it there is the code.
             let _ = writeln!(std::io::stderr(), "pumice: {}", escape::message(&error.to_string()));
