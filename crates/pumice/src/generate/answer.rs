@@ -38,16 +38,12 @@ pub struct Answer<'c> {
 
 impl<'c> Answer<'c> {
     pub(super) fn new(conversation: &'c mut Conversation, request: &Request) -> Result<Answer<'c>, Error> {
-        if request.stop.iter().any(String::is_empty) {
-            let problem = "a text to stop at is empty".to_owned();
-            return Err(ModelError::Option { option: "stop", problem }.into());
-        }
+        request.check()?;
         let model = &conversation.model;
         if !request.stop.is_empty() {
             model.text_for("stop")?;
         }
         let sampler = sampler(request, &model.about.ends);
-        sampler.check().map_err(ModelError::from)?;
         check_bias(&sampler, model.vocab())?;
         let is_on_device = sampler.is_greedy() && sampler.is_of_raw_logits() && request.log_probs.is_none();
         let ends = if request.ignore_end { Vec::new() } else { model.about.ends.clone() };

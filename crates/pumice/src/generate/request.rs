@@ -1,6 +1,6 @@
 //! What is asked of a language model, and what comes back.
 
-use pumice_models::{Message, Sampler};
+use pumice_models::{Message, ModelError, Sampler};
 use pumice_runtime::Interrupt;
 use std::time::Duration;
 
@@ -75,6 +75,18 @@ impl Request {
     pub fn log_probs(mut self, most: impl Into<Option<usize>>) -> Self {
         self.log_probs = most.into();
         self
+    }
+
+    /// Whether some answer could be made so, whatever the model.
+    ///
+    /// # Errors
+    /// [`ModelError::Option`]: a text to stop at is empty, a value of the sampler is out of its range.
+    pub fn check(&self) -> Result<(), ModelError> {
+        if self.stop.iter().any(String::is_empty) {
+            let problem = "a text to stop at is empty".to_owned();
+            return Err(ModelError::Option { option: "stop", problem });
+        }
+        Ok(self.sampler.check()?)
     }
 
     /// What may end the answer at any moment.

@@ -15,6 +15,7 @@ use self::lines::Editor;
 use self::report::Reported;
 use super::{Event, GenerateOptions, Generated, Generator, Request};
 use crate::cli::CommandError;
+use crate::cli::escape;
 use crate::cli::hub::Takes;
 use crate::cli::progress::Progress;
 use crate::device::Device;
@@ -47,7 +48,7 @@ pub fn run(
     let seed = RandomState::new().hash_one(std::process::id()) >> 11;
     let most = if matches!(task, Task::Talk) { usize::MAX } else { TOKENS };
     // Options that cannot be are found before a model is read.
-    args.request(&Default::default(), seed, most).sampler.check().map_err(usage)?;
+    args.request(&Default::default(), seed, most).check().map_err(usage)?;
     let options = options(args, matches!(task, Task::Answer(_)))?;
     let progress = Progress::new();
     let choice = args.compiler.device(&args.device, cache, &progress)?;
@@ -56,7 +57,7 @@ pub fn run(
     let reads = reads(args, path.as_ref());
     let mut generator = open(path.as_deref(), &options, &choice.device, &progress)?;
     let request = args.request(generator.suggested_sampling(), seed, most).interrupt(interrupts.stop.clone());
-    request.sampler.check().map_err(usage)?;
+    request.check().map_err(usage)?;
     let seed = tell_sampling(&generator, &request, log)?;
     let Task::Answer(prompt) = task else {
         let reported = Reported { args, choice: &choice, generator: &generator, reads: &reads, seed };
@@ -96,13 +97,24 @@ fn once(
     progress: &Progress,
     out: &mut dyn Write,
 ) -> Result<Generated, CommandError> {
-    let write = |piece: &str| {
-        if args.json {
+    let write = text_to(out, args.json);
+    hearing(&interrupts.stop, progress, write, |listen| generator.generate(ids, request, listen))
+}
+
+/// Writes the text of an answer as it comes, unless a report will have it. To a terminal, what controls one goes as an
+/// escape: a model says what a stranger's text makes it say.
+fn text_to(out: &mut dyn Write, is_json: bool) -> impl FnMut(&str) -> std::io::Result<()> {
+    let is_terminal = std::io::stdout().is_terminal();
+    move |piece| {
+        if is_json {
             return Ok(());
         }
-        write!(out, "{piece}").and_then(|()| out.flush())
-    };
-    hearing(&interrupts.stop, progress, write, |listen| generator.generate(ids, request, listen))
+        match is_terminal {
+            true => write!(out, "{}", escape::escaped(piece, &['\n', '\t', '\r']))?,
+            false => write!(out, "{piece}")?,
+        }
+        out.flush()
+    }
 }
 
 fn usage(e: impl std::fmt::Display) -> CommandError {

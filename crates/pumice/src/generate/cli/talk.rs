@@ -2,7 +2,7 @@
 
 use super::lines::{Lines, Typed};
 use super::report::Reported;
-use super::{Interrupts, hearing};
+use super::{Interrupts, hearing, text_to};
 use crate::apart;
 use crate::cli::CommandError;
 use crate::cli::escape;
@@ -170,12 +170,7 @@ impl Talk<'_> {
     fn answer(&mut self, text: Option<String>) -> Result<(), CommandError> {
         let is_json = self.reported.args.json;
         let Talk { conversation, request, out, .. } = self;
-        let write = |piece: &str| {
-            if is_json {
-                return Ok(());
-            }
-            write!(out, "{piece}").and_then(|()| out.flush())
-        };
+        let write = text_to(*out, is_json);
         let answer = hearing(&self.interrupts.stop, self.progress, write, |listen| match text {
             Some(text) => conversation.say(Message::new("user", text), request, listen),
             None => conversation.say_again(request, listen),
