@@ -102,12 +102,14 @@ mod run {
         let failed = |e: pumice::Error| Failure::said(e.to_string());
         let fetched = match args.seeded {
             true => Err("--seeded".to_owned()),
-            false => model::fetch(checkout, &model::SMOLLM2).map_err(|failure| failure.to_string()),
+            false => model::fetch(checkout, &model::SMOLLM2)
+                .map(|folder| folder.join(model::SMOLLM2_FILE))
+                .map_err(|failure| failure.to_string()),
         };
         let opening = Heartbeat::start("opening the language model");
         let options = GenerateOptions::default();
-        let generator = match fetched {
-            Ok(folder) => Generator::open(folder.join(model::SMOLLM2_FILE), device, &options, |_, _| {}),
+        let generator = match &fetched {
+            Ok(file) => Generator::open(file, device, &options, |_, _| {}),
             Err(reason) => {
                 say(&format!(
                     "\nno language model ({reason}): a small one with seeded weights writes nonsense\n"
@@ -120,7 +122,11 @@ mod run {
         let generator = generator.map_err(failed)?;
         drop(opening);
         let mut conversation = generator.conversation().map_err(failed)?;
-        QUESTIONS.into_iter().try_for_each(|question| turn(&mut conversation, question))
+        QUESTIONS.into_iter().try_for_each(|question| turn(&mut conversation, question))?;
+        let model = fetched.map_or_else(|_| "MODEL".to_owned(), |file| file.display().to_string());
+        say(&format!(
+            "\nnow you: cargo install --path crates/pumice --features cli,hub, then pumice generate --model {model}\n"
+        ))
     }
 
     /// One turn. Of the second one, only what is new is read.
