@@ -6,26 +6,30 @@
 
 use super::Subject;
 use crate::step::Use;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Dispatches that a dispatch is compared with: those of one layer stand close to those of the next.
 const NEIGHBOURS: usize = 64;
 
-/// Dispatches of one program that differ from each other.
+/// The last dispatches of one program that differ from each other.
 #[derive(Default)]
 pub(in crate::check) struct Alike<'p> {
-    seen: Vec<Subject<'p>>,
+    last: VecDeque<Subject<'p>>,
 }
 
 impl<'p> Alike<'p> {
     /// Whether one of the last that were added is like this one.
     pub fn knows(&self, subject: &Subject<'p>) -> bool {
-        self.seen.iter().rev().take(NEIGHBOURS).any(|other| other.is_like(subject))
+        self.last.iter().rev().any(|other| other.is_like(subject))
     }
 
     /// Adds a dispatch that is not known.
     pub fn add(&mut self, subject: Subject<'p>) {
-        self.seen.push(subject);
+        if self.last.len() == NEIGHBOURS {
+            self.last.pop_front();
+        }
+        self.last.push_back(subject);
     }
 }
 
