@@ -102,9 +102,18 @@ pub fn compile_entries(
 ) -> Result<Plan, CompileError> {
     layout::check_guard(options, target)?;
     let selection = Selection::read(target, options.precision)?;
-    let kernels = Kernels { target, selection: &selection };
-    let passes = Passes { options, kernels: &kernels, fold };
-    memory::kept(&Compiling { entries, passes: &passes })
+    let kept = |selection: &Selection| {
+        let kernels = Kernels { target, selection };
+        let passes = Passes { options, kernels: &kernels, fold };
+        memory::kept(&Compiling { entries, passes: &passes })
+    };
+    let found = kept(&selection);
+    if !matches!(found, Err(CompileError::OutOfMemory { .. })) || !selection.matmul.decodes() {
+        return found;
+    }
+    // Decoded values are scratch that products can do without.
+    let matmul = selection.matmul.clone().without_decoding();
+    kept(&Selection { matmul, ..selection })
 }
 
 /// What is compiled, as often as it takes.

@@ -4,6 +4,7 @@ use crate::codes::Scales;
 use crate::cost;
 use crate::cx::{LowerCx, LowerResult};
 use crate::hole::{Filled, Meant};
+use crate::layout::chunk_size;
 use crate::select::matmul::SCALAR;
 use crate::select::{Choice, NO_KERNEL};
 use crate::step::StepBuilder;
@@ -168,18 +169,28 @@ fn rounded(
     Ok(factors)
 }
 
-/// Of the device's memory, what values of a weight may take at most: a sixteenth.
+/// Of all of the device's memory, what f32 values of one weight, with those rounded once more, may take at most: a
+/// sixteenth.
 const DECODED_SHARE: u64 = 16;
+/// Of the rows from which on decoding pays, what a run has at least: a quarter. One of 1 to 512 rows would decode every
+/// weight for each token.
+const FEWEST_SHARE: u64 = 4;
 
 /// The right operand, decoded where so many rows are multiplied with it that their tiles would decode it too often. Its
 /// values are made anew in each run: kept, they would take several times what the weight takes.
 fn decoded(cx: &mut LowerCx<'_>, space: &ProductSpace, b: &PlacedView) -> LowerResult<PlacedView> {
     let is_in_blocks = matches!(FloatStorage::of(&b.view), FloatStorage::Blocks(_));
-    if !is_in_blocks || !cx.selection.matmul.decodes_before(&extents(cx, space, &b.view), cx.target) {
+    let most = extents(cx, space, &b.view);
+    let fewest = space.m.lower(cx.graph.symbols()).saturating_mul(FEWEST_SHARE).min(most.m);
+    if !is_in_blocks || !cx.selection.matmul.decodes_before(&ProductExtents { m: fewest, ..most }, cx.target)
+    {
         return Ok(b.clone());
     }
     let whole = elements(&cx.unplaced.versions[b.version.0 as usize].ty.shape).upper(cx.graph.symbols());
-    let fits = whole.saturating_mul(4) <= cx.target.limits.memory.0 / DECODED_SHARE;
+    let rounded = if space.rounding.dtype().is_some() { 2 } else { 0 };
+    let fits = whole.saturating_mul(4 + rounded) <= cx.target.limits.memory.0 / DECODED_SHARE
+        // One value lies in one allocation, with what is beside it; what does is less than kernels count to.
+        && whole.saturating_mul(4) <= chunk_size(cx.target) / 2;
     if !fits || !cx.is_worth_whole(b) {
         return Ok(b.clone());
     }

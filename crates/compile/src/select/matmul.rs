@@ -93,6 +93,18 @@ impl Rules {
         }
     }
 
+    /// Whether some right operand may be decoded before.
+    pub fn decodes(&self) -> bool {
+        !self.decoded.is_empty()
+    }
+
+    /// The same rules, by which right operands are read in their blocks.
+    pub fn without_decoding(mut self) -> Rules {
+        self.decoded.rows.clear();
+        self.decoded.last.clear();
+        self
+    }
+
     /// Whether a right operand in blocks is decoded before.
     pub fn decodes_before(&self, product: &ProductExtents, target: &Target) -> bool {
         self.decoded.holds(&shape(&at_least_one(product), false, target))
