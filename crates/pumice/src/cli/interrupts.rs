@@ -3,13 +3,13 @@
 use pumice_runtime::Interrupt;
 use std::sync::atomic::AtomicBool;
 
-/// What Ctrl-C asks for, and what it may.
+/// What Ctrl-C, or the request to terminate, asks for, and what it may.
 #[derive(Debug, Default)]
 pub struct Interrupts {
-    /// Set by Ctrl-C: the answer that is made ends after the submission that is under way, and files that are written
+    /// Set by either: the answer that is made ends after the submission that is under way, and files that are written
     /// beside their places are removed.
     pub stop: Interrupt,
     /// Whether there is something to end in order: a conversation is open, which goes on after that, or files are
-    /// written. Otherwise Ctrl-C may end the program at once.
+    /// written. Otherwise either may end the program at once.
     pub is_open: AtomicBool,
 }

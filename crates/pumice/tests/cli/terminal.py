@@ -4,8 +4,9 @@
 
 Says what must hold, one line each, `ok` or `not`: an answer that would not end ends by Ctrl-C, TURNS times, and the
 conversation goes on; the line editor has its history; of several lines that are pasted at once each is one;
-/quit ends the program with 0. The request to terminate ends another one, which waits for a line, with 143, and the
-terminal is as it was.
+/quit ends the program with 0. While an answer is made the size of the window changes often. The request to terminate
+ends another conversation, which waits for a line, and the terminal is as it was; and it ends an answer that is made in the
+background while the terminal belongs to another program.
 """
 
 import os
@@ -15,6 +16,7 @@ import signal
 import sys
 import termios
 import time
+import tty
 
 
 def read(fd, until, seconds):
@@ -54,6 +56,25 @@ def code(pid, seconds=20):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
+def background(command):
+    """Whether the request to terminate ends a program in the background of a terminal."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        child = os.fork()
+        if child == 0:
+            os.setpgid(0, 0)
+            os.execv(command[0], command)
+        time.sleep(1.5)
+        tty.setraw(0)
+        os.kill(child, signal.SIGTERM)
+        _, status = os.waitpid(child, os.WUNTRACED)
+        if os.WIFSTOPPED(status):
+            os.kill(child, signal.SIGKILL)
+        os._exit(os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGTERM)
+    read(fd, b"no such text", 3)
+    return code(pid) == 1
+
+
 if __name__ == "__main__":
     turns, command = int(sys.argv[1]), sys.argv[2:]
     pid, fd, _ = begun(command)
@@ -62,6 +83,9 @@ if __name__ == "__main__":
         os.write(fd, b"hello\r" if turn == 0 else b"\x1b[A\r")
         read(fd, b"\r\n", 5)
         time.sleep(0.3 + 0.07 * turn)
+        for _ in range(1000 if turn == 1 else 0):
+            os.kill(pid, signal.SIGWINCH)
+            time.sleep(0.001)
         os.write(fd, b"\x03")
         said = read(fd, b"> ", 20)
         say(f"turn {turn} is interrupted", b"; interrupted" in said)
@@ -74,4 +98,5 @@ if __name__ == "__main__":
     os.kill(pid, signal.SIGTERM)
     read(fd, b"no such text", 3)
     say("the terminal is as it was", termios.tcgetattr(fd) == before)
-    say("it is terminated", code(pid) == 143)
+    say("it is terminated", code(pid) == -signal.SIGTERM)
+    say("it is terminated in the background", background(command + ["--chat", "hello", "-n", "-1"]))

@@ -23,7 +23,7 @@ fn a_conversation_in_a_terminal() {
     let terminal =
         Command::new("python3").arg(script).arg("4").arg(env!("CARGO_BIN_EXE_pumice")).args(words).output();
     let said = String::from_utf8(terminal.expect("python3").stdout).expect("text");
-    assert_eq!(said.lines().count(), 11, "{said}");
+    assert_eq!(said.lines().count(), 12, "{said}");
     assert!(said.lines().all(|line| line.starts_with("ok ")), "{said}");
 }
 

@@ -1,11 +1,13 @@
 //! Signals, heard by a thread of their own: Ctrl-C, and the request to terminate.
 //!
 //! In: signals. Out: what they ask of a command ([`Interrupts`]), or the end of the program: where nothing is to be
-//! ended in order, or it did not end yet, it ends at once, and the terminal is as it was before.
+//! ended in order, or it did not end yet, it ends at once, and a terminal of Unix is as it was before.
 
 use pumice::generate::cli::Interrupts;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU8, Ordering};
+#[cfg(unix)]
+use terminal::Terminal;
 
 static INTERRUPTS: LazyLock<Interrupts> = LazyLock::new(Interrupts::default);
 /// The exit code of a command that a signal ends.
@@ -32,18 +34,30 @@ pub fn code() -> u8 {
 /// would take Ctrl-C from an answer. SIGHUP is left alone: to wait for it would take it from `nohup`.
 #[cfg(unix)]
 pub fn hear(terminates: Terminates) -> &'static Interrupts {
-    use nix::sys::signal::{SigSet, Signal};
+    use nix::sys::signal::{SigSet, Signal, raise};
     let heard: SigSet = [Signal::SIGINT, Signal::SIGTERM].into_iter().collect();
-    let terminal = terminal::Terminal::now();
-    // Where they cannot be waited for they end the program as they end any other.
-    if heard.thread_block().is_ok() {
-        std::thread::spawn(move || {
-            while let Ok(signal) = heard.wait() {
-                let is_open = INTERRUPTS.is_open.load(Ordering::Relaxed);
-                let at_once = signal == Signal::SIGTERM && terminates == Terminates::Program;
-                end(128 + signal as u8, is_open && !at_once, || terminal.restore());
+    let terminal = Terminal::now();
+    // The line editor hears of a window's size while a line is edited, and no other thread does.
+    let resized = SigSet::from(Signal::SIGWINCH);
+    if heard.thread_block().and_then(|()| resized.thread_block()).is_err() {
+        return &INTERRUPTS;
+    }
+    let wait = move || {
+        while let Ok(signal) = heard.wait() {
+            let is_open = INTERRUPTS.is_open.load(Ordering::Relaxed);
+            let is_program = terminates == Terminates::Program;
+            // Only a conversation changes how the terminal behaves.
+            let restore = || terminal.iter().filter(|_| is_open && is_program).for_each(Terminal::restore);
+            if signal == Signal::SIGTERM && is_program {
+                restore();
+                let _ = SigSet::from(signal).thread_unblock().and_then(|()| raise(signal));
             }
-        });
+            end(128 + signal as u8, is_open, restore);
+        }
+    };
+    // Where nobody waits for them they end the program as they end any other.
+    if std::thread::Builder::new().name("signals".to_owned()).spawn(wait).is_err() {
+        let _ = heard.thread_unblock();
     }
     &INTERRUPTS
 }
@@ -70,21 +84,31 @@ fn end(code: u8, is_open: bool, restore: impl FnOnce()) {
 #[cfg(unix)]
 mod terminal {
     use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
-    use std::io::{Write, stdin, stdout};
+    use nix::unistd::{getpgrp, tcgetpgrp};
+    use std::io::{IsTerminal, Write, stdin, stdout};
 
-    /// How the terminal behaves, if there is one: a line editor changes it while a line is typed.
-    pub struct Terminal(Option<Termios>);
+    /// Whether the program is in the terminal's foreground. A program in the background that sets how the terminal
+    /// behaves is stopped, and what it reads is how the shell's line editor has it.
+    fn is_ours() -> bool {
+        tcgetpgrp(stdin()).is_ok_and(|foreground| foreground == getpgrp())
+    }
+
+    /// How the terminal behaves: a line editor changes it while a line is typed.
+    pub struct Terminal(Termios);
 
     impl Terminal {
-        pub fn now() -> Terminal {
-            Terminal(tcgetattr(stdin()).ok())
+        /// As it is now, if there is one.
+        pub fn now() -> Option<Terminal> {
+            tcgetattr(stdin()).ok().filter(|_| is_ours()).map(Terminal)
         }
 
         /// Makes it behave so again.
         pub fn restore(&self) {
-            let (Some(before), Ok(now)) = (&self.0, tcgetattr(stdin())) else { return };
-            if *before != now {
-                let _ = tcsetattr(stdin(), SetArg::TCSANOW, before);
+            if !is_ours() || tcgetattr(stdin()).is_ok_and(|now| now == self.0) {
+                return;
+            }
+            let _ = tcsetattr(stdin(), SetArg::TCSANOW, &self.0);
+            if stdout().is_terminal() {
                 // Pasted text is not put between marks any more (xterm's mode 2004), and the shell has its own line.
                 let _ = stdout().write_all(b"\x1b[?2004l\n").and_then(|()| stdout().flush());
             }

@@ -2,7 +2,8 @@
 
 use crate::cli::CommandError;
 use rustyline::error::ReadlineError;
-use rustyline::{Config, DefaultEditor};
+use rustyline::{Behavior, Config, DefaultEditor};
+use std::io::{IsTerminal, stdout};
 
 /// What was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +53,8 @@ pub(super) trait Lines {
 
 /// Lines of a terminal.
 pub(super) struct Editor {
-    /// One for all lines: it keeps what was typed or pasted after the last one.
+    /// One for all lines: it keeps what was typed or pasted after a line that was taken. After one that was not, by
+    /// Ctrl-C or because it is no text, that is gone.
     editor: Option<DefaultEditor>,
     last: Typed,
 }
@@ -70,12 +72,41 @@ impl Editor {
         let editor = match &mut self.editor {
             Some(editor) => editor,
             none => {
-                let config = Config::builder().max_history_size(HISTORY)?.auto_add_history(true).build();
-                none.insert(DefaultEditor::with_config(config)?)
+                // What the editor draws is no part of an output that goes elsewhere.
+                let terminal = if stdout().is_terminal() { Behavior::Stdio } else { Behavior::PreferTerm };
+                let config = Config::builder().max_history_size(HISTORY)?.auto_add_history(true);
+                none.insert(DefaultEditor::with_config(config.behavior(terminal).build())?)
             }
         };
-        editor.readline(prompt)
+        while_resized(|| editor.readline(prompt))
     }
+}
+
+/// Drops what was typed and not read: the editor has dropped the first of it, maybe up to the middle of a line.
+#[cfg(unix)]
+fn drop_typed() {
+    use nix::sys::termios::{FlushArg, tcflush};
+    let _ = tcflush(std::io::stdin(), FlushArg::TCIFLUSH);
+}
+
+#[cfg(not(unix))]
+fn drop_typed() {}
+
+/// Reads while changes of the window's size are heard, and at no other time: the editor's handler writes each to a pipe
+/// that nobody reads meanwhile, and waits once it is full.
+#[cfg(unix)]
+fn while_resized<T>(read: impl FnOnce() -> T) -> T {
+    use nix::sys::signal::{SigSet, Signal};
+    let resized = SigSet::from(Signal::SIGWINCH);
+    let _ = resized.thread_unblock();
+    let read = read();
+    let _ = resized.thread_block();
+    read
+}
+
+#[cfg(not(unix))]
+fn while_resized<T>(read: impl FnOnce() -> T) -> T {
+    read()
 }
 
 impl Lines for Editor {
@@ -93,6 +124,7 @@ impl Lines for Editor {
             }
             Err(other) => return Err(CommandError::Usage(other.to_string())),
         };
+        drop_typed();
         Ok(self.last.clone())
     }
 
