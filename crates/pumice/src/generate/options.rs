@@ -70,7 +70,8 @@ impl GenerateOptions {
         let model = self.model.clone();
         let Some(plan) = &self.plan else { return model.suited_to(device.target()) };
         let (context, cache) = (model.context.or_else(|| planned_context(plan)), planned_cache(plan));
-        let (new, cache) = (model.max_new.or_else(|| planned_new(plan)), cache.unwrap_or(model.cache));
+        let planned = planned_new(plan).map(|new| context.map_or(new, |context| new.min(context)));
+        let (new, cache) = (model.max_new.or(planned), cache.unwrap_or(model.cache));
         model.context(context).max_new(new).cache(cache)
     }
 }
