@@ -1,6 +1,7 @@
 //! `pumice compile`: a model in, the file of its plan out. Running commands take it with `--plan` and compile nothing.
 
 use super::compiler::CompilerArgs;
+use super::escape;
 use super::hub::{HubArgs, Takes};
 use super::progress::Progress;
 use super::reading::{ENCODER_BATCH, ENCODERS, ReadingArgs, refuse};
@@ -197,6 +198,6 @@ fn model(
     refuse(path, &of_others, ENCODERS)?;
     let options = args.reading.options().context(args.context).suited_to(target);
     let file = LanguageModel::open(path, &options).map_err(Error::from)?;
-    file.notes.iter().try_for_each(|note| writeln!(log, "note: {note}"))?;
+    escape::notes(&file.notes, log)?;
     Ok((file.model().map_err(Error::from)?, Options::default().specializations(specialize::decoder())))
 }

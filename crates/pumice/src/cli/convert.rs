@@ -1,6 +1,7 @@
 //! `pumice convert`: a language model in, a GGUF file (or several) in another encoding out. Files appear whole or not
 //! at all, several together, once all are written; ended by a signal, it leaves nothing.
 
+use super::escape;
 use super::hub::{HubArgs, Takes};
 use super::interrupts::Interrupts;
 use super::progress::Progress;
@@ -91,7 +92,7 @@ pub fn run(args: &ConvertArgs, interrupts: &Interrupts, out: &mut dyn Write, log
         return Err(CommandError::Interrupted);
     }
     written.map_err(|(which, e)| CommandError::Usage(format!("{}: {e}", paths[which].display())))?;
-    conversion.notes.iter().try_for_each(|note| writeln!(log, "note: {note}"))?;
+    escape::notes(&conversion.notes, log)?;
     tell(args, &paths, &conversion, begin.elapsed().as_secs_f64(), out)?;
     Ok(true)
 }

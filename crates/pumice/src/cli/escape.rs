@@ -22,6 +22,11 @@ pub fn message(text: &str) -> String {
     escaped(text, &['\n', '\t'])
 }
 
+/// Writes a line for each note; what a note quotes of a file controls no terminal.
+pub(crate) fn notes(notes: &[impl std::fmt::Display], log: &mut dyn std::io::Write) -> std::io::Result<()> {
+    notes.iter().try_for_each(|note| writeln!(log, "note: {}", message(&note.to_string())))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

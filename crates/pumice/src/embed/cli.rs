@@ -2,6 +2,7 @@
 
 use crate::apart;
 use crate::cli::compiler::CompilerArgs;
+use crate::cli::escape;
 use crate::cli::hub::{HubArgs, Takes};
 use crate::cli::kept_table;
 use crate::cli::progress::Progress;
@@ -217,7 +218,7 @@ pub(crate) fn explain(
     if let Some(better) = &choice.better {
         writeln!(log, "faster: {better}")?;
     }
-    notes.iter().try_for_each(|note| writeln!(log, "note: {note}"))
+    escape::notes(notes, log)
 }
 
 fn open(

@@ -93,8 +93,9 @@ pub(super) fn talk(
     writeln!(talk.log, "{HELP}\n")?;
     talk.interrupts.is_open.store(true, Ordering::Relaxed);
     loop {
-        let typed = lines.message()?;
         // Only what comes during an answer ends it.
+        talk.interrupts.stop.clear();
+        let typed = lines.message()?;
         talk.interrupts.stop.clear();
         match typed {
             Typed::End => return Ok(true),
@@ -125,11 +126,11 @@ impl Talk<'_> {
             Line::Save(file) => {
                 let reads: Vec<&Path> = self.reported.reads.iter().map(PathBuf::as_path).collect();
                 if let Err(error) = apart::check(&file, &reads) {
-                    return Ok(writeln!(self.log, "{error}")?);
+                    return self.say(&error);
                 }
                 if saved::is_other(&file) {
                     let told = "is there and is no saved conversation that can be read: give another name";
-                    return Ok(writeln!(self.log, "{} {told}", file.display())?);
+                    return self.say(&format_args!("{} {told}", file.display()));
                 }
                 let saved = self.conversation.save_file(&file);
                 self.tell_of(saved.map(|()| format!("saved to {}", file.display())))
@@ -144,10 +145,10 @@ impl Talk<'_> {
                     }
                     Err(error) => error.to_string(),
                 };
-                Ok(writeln!(self.log, "{told}")?)
+                self.say(&told)
             }
             Line::NoFile => Ok(writeln!(self.log, "the name of a file is missing: /save talk.pumice")?),
-            Line::Unknown(name) => Ok(writeln!(self.log, "/{name} is not known\n{HELP}")?),
+            Line::Unknown(name) => self.say(&format_args!("/{name} is not known\n{HELP}")),
             Line::Help | Line::Quit => Ok(writeln!(self.log, "{HELP}")?),
         }
     }
@@ -155,10 +156,15 @@ impl Talk<'_> {
     /// Says what was done, or why not; a device that fails ends the conversation.
     fn tell_of(&mut self, done: Result<String, crate::Error>) -> Result<(), CommandError> {
         match done {
-            Ok(text) => Ok(writeln!(self.log, "{text}")?),
+            Ok(text) => self.say(&text),
             Err(crate::Error::Runtime(e)) => Err(crate::Error::Runtime(e).into()),
-            Err(other) => Ok(writeln!(self.log, "{other}")?),
+            Err(other) => self.say(&other),
         }
+    }
+
+    /// Writes a line to the log; what it repeats of a name or a file controls no terminal.
+    fn say(&mut self, line: &dyn std::fmt::Display) -> Result<(), CommandError> {
+        Ok(writeln!(self.log, "{}", escape::message(&line.to_string()))?)
     }
 
     fn reset(&mut self) {
@@ -180,7 +186,7 @@ impl Talk<'_> {
             Err(CommandError::Pumice(crate::Error::Model(error))) => {
                 let is_full = matches!(error, ModelError::Option { option: "prompt", .. });
                 let hint = if is_full { "; /undo and /reset make room" } else { "" };
-                Ok(writeln!(self.log, "{}{hint}", escape::message(&error.to_string()))?)
+                self.say(&format_args!("{error}{hint}"))
             }
             Err(other) => Err(other),
         }
